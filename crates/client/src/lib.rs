@@ -1,0 +1,2 @@
+//! Dials the daemon's sockets.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The daemon's brain, synchronous.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The program messaging.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The program messagingd.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The relay's brain, synchronous.
+#![forbid(unsafe_code)]

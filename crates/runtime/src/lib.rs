@@ -1,0 +1,2 @@
+//! What every process does once.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! SQLite plumbing: opening rules, transactions, the turn loop.
+#![forbid(unsafe_code)]

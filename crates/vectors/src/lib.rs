@@ -1,0 +1,2 @@
+//! Checks and writes test vectors.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Relay frames as types.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Generators and guards of this workspace.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The MCP server.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The relay.
+#![forbid(unsafe_code)]

@@ -1,2 +1,0 @@
-//! Generators and guards of this workspace.
-#![forbid(unsafe_code)]

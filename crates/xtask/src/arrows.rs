@@ -42,14 +42,8 @@ pub(crate) fn check() -> Outcome {
     compare(&rules, &manifests, &mut faults);
     order(&rules, &mut faults);
     if faults.is_empty() {
-        let arrows: usize = manifests
-            .values()
-            .map(|manifest| manifest.inside.len())
-            .sum();
-        Ok(format!(
-            "{} crates, {arrows} arrows, all as listed",
-            manifests.len()
-        ))
+        let arrows: usize = manifests.values().map(|manifest| manifest.inside.len()).sum();
+        Ok(format!("{} crates, {arrows} arrows, all as listed", manifests.len()))
     } else {
         Err(faults)
     }
@@ -87,21 +81,14 @@ fn read_metadata(metadata: &serde_json::Value) -> BTreeMap<String, Manifest> {
             set.insert(name.to_owned());
         }
         let name = package["name"].as_str().unwrap_or_default();
-        manifests.insert(
-            name.strip_prefix(PREFIX).unwrap_or(name).to_owned(),
-            manifest,
-        );
+        manifests.insert(name.strip_prefix(PREFIX).unwrap_or(name).to_owned(), manifest);
     }
     manifests
 }
 
 fn compare(rules: &Rules, manifests: &BTreeMap<String, Manifest>, faults: &mut Vec<String>) {
     let none = BTreeSet::new();
-    for name in rules
-        .arrows
-        .keys()
-        .filter(|name| !manifests.contains_key(*name))
-    {
+    for name in rules.arrows.keys().filter(|name| !manifests.contains_key(*name)) {
         faults.push(format!("arrows.toml: there is no crate {name}"));
     }
     for (name, manifest) in manifests {
@@ -113,36 +100,25 @@ fn compare(rules: &Rules, manifests: &BTreeMap<String, Manifest>, faults: &mut V
             faults.push(format!("{name} -> {to}: this arrow is not in arrows.toml"));
         }
         for to in allowed.difference(&manifest.inside) {
-            faults.push(format!(
-                "{name} -> {to}: listed in arrows.toml, but not drawn any more"
-            ));
+            faults.push(format!("{name} -> {to}: listed in arrows.toml, but not drawn any more"));
         }
         let for_tests = rules.tests.get(name).unwrap_or(&none);
         for to in &manifest.test_inside {
             if !allowed.contains(to) && !for_tests.contains(to) {
-                faults.push(format!(
-                    "{name} -> {to} (tests): this arrow is not in arrows.toml"
-                ));
+                faults.push(format!("{name} -> {to} (tests): this arrow is not in arrows.toml"));
             }
         }
         if let Some(listed) = rules.outside.get(name) {
             for to in manifest.outside.difference(listed) {
-                faults.push(format!(
-                    "{name} -> {to}: {name} is kept pure and does not list it"
-                ));
+                faults.push(format!("{name} -> {to}: {name} is kept pure and does not list it"));
             }
             for to in listed.difference(&manifest.outside) {
-                faults.push(format!(
-                    "{name} -> {to}: listed in arrows.toml, but not used any more"
-                ));
+                faults
+                    .push(format!("{name} -> {to}: listed in arrows.toml, but not used any more"));
             }
         }
         for to in manifest.outside.union(&manifest.test_outside) {
-            if rules
-                .reserved
-                .get(to)
-                .is_some_and(|who| !who.contains(name))
-            {
+            if rules.reserved.get(to).is_some_and(|who| !who.contains(name)) {
                 faults.push(format!("{name} -> {to}: {to} is reserved for others"));
             }
         }
@@ -167,10 +143,8 @@ fn order(rules: &Rules, faults: &mut Vec<String>) {
         });
         if left.len() == before {
             let names: Vec<&str> = left.iter().map(|name| name.as_str()).collect();
-            return faults.push(format!(
-                "arrows.toml: these go round in a circle: {}",
-                names.join(", ")
-            ));
+            return faults
+                .push(format!("arrows.toml: these go round in a circle: {}", names.join(", ")));
         }
     }
 }
@@ -195,30 +169,21 @@ mod tests {
     fn faults(packages: serde_json::Value) -> Vec<String> {
         let rules: Rules = toml::from_str(RULES).expect("the rules parse");
         let mut faults = Vec::new();
-        compare(
-            &rules,
-            &read_metadata(&json!({ "packages": packages })),
-            &mut faults,
-        );
+        compare(&rules, &read_metadata(&json!({ "packages": packages })), &mut faults);
         order(&rules, &mut faults);
         faults
     }
 
     fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> serde_json::Value {
-        let list: Vec<_> = dependencies
-            .iter()
-            .map(|(name, kind)| json!({ "name": name, "kind": kind }))
-            .collect();
+        let list: Vec<_> =
+            dependencies.iter().map(|(name, kind)| json!({ "name": name, "kind": kind })).collect();
         json!({ "name": name, "dependencies": list })
     }
 
     #[test]
     fn listed_arrows_pass() {
         let found = faults(json!([
-            package(
-                "messaging-core",
-                &[("serde", None), ("proptest", Some("dev"))]
-            ),
+            package("messaging-core", &[("serde", None), ("proptest", Some("dev"))]),
             package(
                 "messaging-wire",
                 &[("messaging-core", None), ("messaging-testkit", Some("dev"))]

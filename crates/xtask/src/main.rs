@@ -1,10 +1,6 @@
 //! Generators and guards of this workspace: `cargo xtask arrows | tidy | gen [--check]`.
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command that people and CI read"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command that people and CI read")]
 
 mod arrows;
 mod r#gen;

@@ -45,10 +45,7 @@ fn walk(root: &Path, folder: &Path, files: &mut Vec<TextFile>, faults: &mut Vec<
         } else if kind.is_file() {
             // A file that vanished in between, or that is not text, is no business of a text guard.
             if let Ok(text) = std::fs::read_to_string(&path) {
-                files.push(TextFile {
-                    path: relative(root, &path),
-                    text,
-                });
+                files.push(TextFile { path: relative(root, &path), text });
             }
         }
     }
@@ -69,10 +66,7 @@ pub(crate) fn shipped_part(text: &str) -> &str {
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find("#[cfg(test)]")) {
         let start = at + found;
-        let after = text
-            .get(start + "#[cfg(test)]".len()..)
-            .unwrap_or("")
-            .trim_start();
+        let after = text.get(start + "#[cfg(test)]".len()..).unwrap_or("").trim_start();
         let line_start = start == 0 || text.get(..start).is_some_and(|head| head.ends_with('\n'));
         if line_start && after.starts_with("mod ") && !after.starts_with("mod tests;") {
             return text.get(..start).unwrap_or(text);

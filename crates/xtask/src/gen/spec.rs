@@ -42,11 +42,7 @@ impl Section {
             Some((chapter, article)) => (chapter.parse().ok()?, Some(article.parse().ok()?)),
             None => (number.parse().ok()?, None),
         };
-        let section = Self {
-            part,
-            chapter,
-            article,
-        };
+        let section = Self { part, chapter, article };
         let exists = match part {
             Part::Protocol => listed().any(|listed| listed.section == section),
             Part::Wire | Part::Daemon => chapter <= 9,
@@ -65,8 +61,7 @@ impl fmt::Display for Section {
             Part::Ruling => "R",
         };
         write!(f, "{sign}{}", self.chapter)?;
-        self.article
-            .map_or(Ok(()), |article| write!(f, ".{article}"))
+        self.article.map_or(Ok(()), |article| write!(f, ".{article}"))
     }
 }
 
@@ -80,30 +75,19 @@ pub(crate) struct Listed {
 
 /// Every section of the protocol, in order.
 pub(crate) fn listed() -> impl Iterator<Item = Listed> {
-    SECTIONS
-        .lines()
-        .filter(|line| line.starts_with('§'))
-        .filter_map(|line| {
-            let (number, title) = line.trim_start_matches('§').split_once(' ')?;
-            let (chapter, article) = match number.split_once('.') {
-                Some((chapter, article)) => (chapter.parse().ok()?, Some(article.parse().ok()?)),
-                None => (number.parse().ok()?, None),
-            };
-            let section = Section {
-                part: Part::Protocol,
-                chapter,
-                article,
-            };
-            let (title, later) = match title.strip_prefix("later: ") {
-                Some(title) => (title, true),
-                None => (title, false),
-            };
-            Some(Listed {
-                section,
-                title,
-                later,
-            })
-        })
+    SECTIONS.lines().filter(|line| line.starts_with('§')).filter_map(|line| {
+        let (number, title) = line.trim_start_matches('§').split_once(' ')?;
+        let (chapter, article) = match number.split_once('.') {
+            Some((chapter, article)) => (chapter.parse().ok()?, Some(article.parse().ok()?)),
+            None => (number.parse().ok()?, None),
+        };
+        let section = Section { part: Part::Protocol, chapter, article };
+        let (title, later) = match title.strip_prefix("later: ") {
+            Some(title) => (title, true),
+            None => (title, false),
+        };
+        Some(Listed { section, title, later })
+    })
 }
 
 /// The words of a file's `Spec:` lines that look like sections; a line without any gives itself.
@@ -142,21 +126,17 @@ fn span(word: &str) -> Vec<String> {
         return vec![word.to_owned()];
     };
     let sign: String = word.chars().take(1).collect();
-    let last = if last.starts_with(&sign) {
-        last.to_owned()
-    } else {
-        format!("{sign}{last}")
-    };
+    let last = if last.starts_with(&sign) { last.to_owned() } else { format!("{sign}{last}") };
     let (Some(from), Some(to)) = (bare(first), bare(&last)) else {
         return vec![word.to_owned()];
     };
     match (from, to) {
-        ((a, Some(from)), (b, Some(to))) if a == b && from < to => (from..=to)
-            .map(|article| format!("{sign}{a}.{article}"))
-            .collect(),
-        ((from, None), (to, None)) if from < to => (from..=to)
-            .map(|chapter| format!("{sign}{chapter}"))
-            .collect(),
+        ((a, Some(from)), (b, Some(to))) if a == b && from < to => {
+            (from..=to).map(|article| format!("{sign}{a}.{article}")).collect()
+        }
+        ((from, None), (to, None)) if from < to => {
+            (from..=to).map(|chapter| format!("{sign}{chapter}")).collect()
+        }
         _ => vec![first.to_owned(), last],
     }
 }
@@ -191,10 +171,7 @@ mod tests {
         let tokens =
             |line: &str| tokens(&format!("//! X.\n//!\n//! Spec: {line}\n\nfn x() {{}}\n"));
         assert_eq!(tokens("§4, W4.9, D3.8."), ["§4", "W4.9", "D3.8"]);
-        assert_eq!(
-            tokens("§5 (steps 1–6); W4.1–4.3"),
-            ["§5", "W4.1", "W4.2", "W4.3"]
-        );
+        assert_eq!(tokens("§5 (steps 1–6); W4.1–4.3"), ["§5", "W4.1", "W4.2", "W4.3"]);
         assert_eq!(tokens("§2-4"), ["§2", "§3", "§4"]);
         assert_eq!(tokens("none of these"), ["none of these"]);
     }

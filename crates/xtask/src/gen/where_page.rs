@@ -26,10 +26,8 @@ pub(super) fn page(files: &[TextFile], faults: &mut Vec<String>) -> Page {
     for listed in spec::listed() {
         let places = modules.get(&listed.section);
         if places.is_none() && !listed.later {
-            faults.push(format!(
-                "{}: no module names this section in its Spec line",
-                listed.section
-            ));
+            faults
+                .push(format!("{}: no module names this section in its Spec line", listed.section));
         }
         let places = match (places, listed.later) {
             (Some(places), _) => links(places),
@@ -48,45 +46,29 @@ pub(super) fn page(files: &[TextFile], faults: &mut Vec<String>) -> Page {
             let _ = writeln!(text, "| {section} | {} |", links(places));
         }
     }
-    Page {
-        path: "docs/where.md".to_owned(),
-        text,
-    }
+    Page { path: "docs/where.md".to_owned(), text }
 }
 
 fn modules(files: &[TextFile]) -> BTreeMap<Section, BTreeSet<String>> {
     let mut modules: BTreeMap<Section, BTreeSet<String>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
-        for section in spec::tokens(&file.text)
-            .iter()
-            .filter_map(|token| Section::parse(token))
-        {
-            modules
-                .entry(section)
-                .or_default()
-                .insert(file.path.clone());
+        for section in spec::tokens(&file.text).iter().filter_map(|token| Section::parse(token)) {
+            modules.entry(section).or_default().insert(file.path.clone());
         }
     }
     modules
 }
 
 fn links(paths: &BTreeSet<String>) -> String {
-    let links: Vec<String> = paths
-        .iter()
-        .map(|path| format!("[{}](../{path})", short(path)))
-        .collect();
+    let links: Vec<String> =
+        paths.iter().map(|path| format!("[{}](../{path})", short(path))).collect();
     links.join(", ")
 }
 
 /// `crates/core/src/roster.rs` is shown as `core/roster`, a crate's root as `core`.
 fn short(path: &str) -> String {
-    let path = path
-        .trim_start_matches("crates/")
-        .trim_end_matches(".rs")
-        .replace("/src/", "/");
-    path.trim_end_matches("/lib")
-        .trim_end_matches("/mod")
-        .to_owned()
+    let path = path.trim_start_matches("crates/").trim_end_matches(".rs").replace("/src/", "/");
+    path.trim_end_matches("/lib").trim_end_matches("/mod").to_owned()
 }
 
 #[cfg(test)]

@@ -9,10 +9,7 @@ const LIMIT: usize = 500;
 /// Compares every Rust file with the limit and with the excuses of `long-files.txt`.
 pub(super) fn check(files: &[TextFile], excuses: &str, faults: &mut Vec<String>) {
     let mut excused = BTreeMap::new();
-    for line in excuses
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
+    for line in excuses.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match line.split_once(": ") {
             Some((path, reason)) if reason.split_whitespace().count() > 3 => {
                 excused.insert(path, false);
@@ -50,14 +47,9 @@ mod tests {
     use super::*;
 
     fn faults(lines: usize, excuses: &str) -> Vec<String> {
-        let text = format!(
-            "//! X.\n\n{}#[cfg(test)]\nmod tests {{\n}}\n",
-            "fn x() {}\n".repeat(lines)
-        );
-        let files = [TextFile {
-            path: "a.rs".to_owned(),
-            text,
-        }];
+        let text =
+            format!("//! X.\n\n{}#[cfg(test)]\nmod tests {{\n}}\n", "fn x() {}\n".repeat(lines));
+        let files = [TextFile { path: "a.rs".to_owned(), text }];
         let mut faults = Vec::new();
         check(&files, excuses, &mut faults);
         faults

@@ -7,10 +7,7 @@ use crate::tree::TextFile;
 pub(super) fn check(file: &TextFile, faults: &mut Vec<String>) {
     for token in spec::tokens(&file.text) {
         if Section::parse(&token).is_none() {
-            faults.push(format!(
-                "{}: `{token}` in its Spec line is no section",
-                file.path
-            ));
+            faults.push(format!("{}: `{token}` in its Spec line is no section", file.path));
         }
     }
 }
@@ -21,13 +18,7 @@ mod tests {
 
     fn faults(text: &str) -> usize {
         let mut faults = Vec::new();
-        check(
-            &TextFile {
-                path: "a.rs".to_owned(),
-                text: text.to_owned(),
-            },
-            &mut faults,
-        );
+        check(&TextFile { path: "a.rs".to_owned(), text: text.to_owned() }, &mut faults);
         faults.len()
     }
 

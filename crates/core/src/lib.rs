@@ -1,2 +1,35 @@
-//! Pure values and verdicts of the protocol messaging/1.
+//! Pure values and verdicts of the protocol `messaging/1`.
+//!
+//! This crate knows nothing of files, sockets, clocks, threads or randomness sources: bytes, a clock
+//! reading and random bytes go in; a value or a named refusal comes out. It is `no_std`, so the
+//! compiler keeps the world outside.
+//!
+//! # Encodings
+//! [`json`] strict wire JSON and the typed step, [`jcs`] canonical bytes, [`b64`] base64.
+//! # Values
+//! [`ids`] names and keys as text, [`time`] clock readings, [`limits`] every constant, [`code`] refusals.
+//! # Keys
+//! [`domain`] signing prefixes, [`keys`] signatures and key agreement, [`random`] lent randomness.
 #![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::indexing_slicing)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod b64;
+pub mod bucket;
+pub mod code;
+pub mod domain;
+pub mod ids;
+pub mod jcs;
+pub mod json;
+pub mod keys;
+pub mod limits;
+pub mod peer_text;
+pub mod random;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod time;
+pub mod url;

@@ -116,12 +116,11 @@ impl fmt::Debug for Secret32Text {
 mod tests {
     use super::*;
     use alloc::format;
-    use alloc::string::ToString;
 
     #[test]
     fn text_and_bytes_are_one_to_one() {
         let id = MachineId::from_bytes(&[7; 32]);
-        assert_eq!(MachineId::parse(&id.to_string()), Ok(id));
+        assert_eq!(MachineId::parse(id.as_str()), Ok(id));
         assert_eq!(id.to_bytes(), [7; 32]);
         for bad in [
             "",

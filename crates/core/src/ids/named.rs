@@ -7,7 +7,6 @@ use core::fmt;
 use super::text_id_traits;
 use crate::code::Failure;
 use crate::json::utf16_len;
-use crate::limits::RELAY_URL_CHARS;
 
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident, $check:expr, $schema:tt) => {
@@ -105,7 +104,7 @@ named! {
 }
 named! {
     /// A relay's connect URL: `wss://`, or `ws://` to this machine. Spec: §4 "Invites" 2
-    RelayUrl, is_relay_url, { "type": "string", "maxLength": 512 }
+    RelayUrl, crate::url::is_relay_url, { "type": "string", "maxLength": 512 }
 }
 
 impl From<RosterPerson> for PersonId {
@@ -187,10 +186,6 @@ fn is_email(text: &str) -> bool {
     sided
         && (3..=254).contains(&utf16_len(text))
         && !text.chars().any(|c| c.is_whitespace() || c.is_control())
-}
-
-fn is_relay_url(text: &str) -> bool {
-    text.len() <= RELAY_URL_CHARS && crate::url::is_allowed_relay_url(text)
 }
 
 #[cfg(test)]

@@ -32,6 +32,16 @@ impl Ulid {
         }
     }
 
+    /// The id of a time and ten random bytes.
+    ///
+    /// Errors: `invalid_request` for a time that does not fit 48 bits (the year 10889).
+    pub fn try_from_parts(at: Ms, random: [u8; 10]) -> Result<Self, Failure> {
+        if at.0 >> 48 != 0 {
+            return Err(Failure::invalid("ulid time"));
+        }
+        Ok(Self::from_parts(at, random))
+    }
+
     /// The id of a time (its low 48 bits) and ten random bytes.
     #[must_use]
     pub fn from_parts(at: Ms, random: [u8; 10]) -> Self {

@@ -1,15 +1,17 @@
 //! Canonical JSON: the bytes that are signed, hashed and authenticated.
 //! Spec: §2 "JCS", W0 "JCS"
 
+mod write;
+
 use alloc::string::String;
+use core::ops::Range;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::code::Failure;
 use crate::ids::Hash;
-use crate::json;
 
 /// Text made by canonicalization (RFC 8785), and nothing else: signing and hashing accept no other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,25 @@ impl Canonical {
         self.0.is_empty()
     }
 
+    /// The text of an object without the members at `spans`, which are in order and each followed by another member.
+    #[must_use]
+    pub(crate) fn cut(&self, spans: &[Range<usize>]) -> Self {
+        let mut text = String::with_capacity(self.len());
+        let mut from = 0;
+        for span in spans {
+            text.push_str(self.0.get(from..span.start).unwrap_or_default());
+            // The comma that follows the member goes with it.
+            from = span.end.saturating_add(1);
+        }
+        text.push_str(self.0.get(from..).unwrap_or_default());
+        Self(text)
+    }
+
+    /// Canonical text that was put together from canonical pieces.
+    pub(crate) fn assembled(text: String) -> Self {
+        Self(text)
+    }
+
     /// SHA-256 of the bytes. Spec: §2 "Hash"
     #[must_use]
     pub fn hash(&self) -> Hash {
@@ -64,20 +85,31 @@ impl Canonical {
 /// Cost: linear, but for sorting member names. Errors: `invalid_request` for a value nested more than 32 deep or with a
 /// whole number outside ±(2^53 − 1).
 pub fn canonical(value: &Value) -> Result<Canonical, Failure> {
-    // serde_jcs rounds large integers silently and recurses without a limit: both are refused before it runs.
-    json::check(value)?;
-    serde_jcs::to_string(value)
-        .map(Canonical)
-        .map_err(|_| Failure::invalid("jcs"))
+    let mut text = String::new();
+    write::value(value, &mut text)?;
+    Ok(Canonical(text))
 }
 
 /// Canonicalizes an object without one of its members.
 ///
 /// This is what a signature covers: unknown members stay in. Errors: as [`canonical`], and for a value that is no object.
 pub fn canonical_without(value: &Value, member: &str) -> Result<Canonical, Failure> {
-    let mut members = value.as_object().ok_or(Failure::invalid("object"))?.clone();
-    members.remove(member);
-    canonical(&Value::Object(members))
+    let members = value.as_object().ok_or(Failure::invalid("object"))?;
+    let mut text = String::new();
+    write::object_without(members, member, &mut text)?;
+    Ok(Canonical(text))
+}
+
+/// Canonicalizes an object and tells where each of `names` stands in the text: `"name":value`, without a comma.
+///
+/// A member that is not there stands nowhere, `0..0`. Errors: as [`canonical`].
+pub fn canonical_spans<const N: usize>(
+    members: &Map<String, Value>,
+    names: [&str; N],
+) -> Result<(Canonical, [Range<usize>; N]), Failure> {
+    let mut text = String::new();
+    let spans = write::object_with_spans(members, names, &mut text)?;
+    Ok((Canonical(text), spans))
 }
 
 /// A value of our own as JSON, absent members left out.
@@ -90,6 +122,7 @@ pub fn to_value(value: &impl Serialize) -> Result<Value, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json;
     use alloc::vec;
     use alloc::vec::Vec;
     use proptest::prelude::*;

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::code::Failure;
 
+pub(crate) use scan::is_i_json;
 pub use typed::{Misshape, decode};
 
 /// Reads one wire JSON text of at most `max_bytes`.

@@ -18,7 +18,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod a2a;
 pub mod b64;
+pub mod bounded;
 pub mod bucket;
 pub mod code;
 pub mod domain;
@@ -29,6 +31,8 @@ pub mod keys;
 pub mod limits;
 pub mod peer_text;
 pub mod random;
+pub mod stage;
+pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod time;

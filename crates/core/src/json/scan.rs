@@ -55,7 +55,8 @@ fn walk(value: &Value, depth: usize) -> Result<(), Failure> {
     }
 }
 
-fn is_i_json(number: &Number) -> bool {
+/// Whether a number is finite, and within ±(2^53 − 1) when it is whole.
+pub(crate) fn is_i_json(number: &Number) -> bool {
     if let Some(n) = number.as_u64() {
         n <= MAX_SAFE
     } else if let Some(n) = number.as_i64() {

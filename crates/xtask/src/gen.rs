@@ -1,5 +1,6 @@
 //! Writes the files that are made from the code, and says which of them are out of date.
 
+mod codes_page;
 pub(crate) mod spec;
 mod where_page;
 
@@ -18,7 +19,7 @@ const OWNED: [&str; 1] = ["spec-vectors/schemas"];
 /// Every generated file, as the code of this moment has it; what the code lacks for them goes to `faults`.
 fn pages(faults: &mut Vec<String>) -> Result<Vec<Page>, Vec<String>> {
     let files = tree::text_files()?;
-    Ok(vec![where_page::page(&files, faults)])
+    Ok(vec![where_page::page(&files, faults), codes_page::page()])
 }
 
 /// Writes what differs and removes what nobody makes any more.

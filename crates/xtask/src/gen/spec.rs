@@ -73,6 +73,16 @@ pub(crate) struct Listed {
     pub(crate) later: bool,
 }
 
+impl Listed {
+    /// Whether it is only the heading of numbered articles, which are listed on their own.
+    pub(crate) fn is_heading(&self) -> bool {
+        let under = |other: &Listed| {
+            other.section.chapter == self.section.chapter && other.section.article.is_some()
+        };
+        self.section.article.is_none() && listed().any(|other| under(&other))
+    }
+}
+
 /// Every section of the protocol, in order.
 pub(crate) fn listed() -> impl Iterator<Item = Listed> {
     SECTIONS.lines().filter(|line| line.starts_with('§')).filter_map(|line| {

@@ -1,0 +1,13 @@
+//! The one door to the operating system: owners, modes, private files, local sockets.
+//!
+//! Everything that differs between platforms lives below this module; the rest of the daemon is
+//! portable. Windows (access control lists, named pipes) is specified but not built here.
+
+#[cfg(unix)]
+mod unix;
+
+#[cfg(unix)]
+pub(crate) use unix::{
+    ModeBits, effective_uid, hold_umask, is_in_group, listen, make_private_dir, make_private_file,
+    process_id, read_private, set_mode_and_group, stat, write_private,
+};

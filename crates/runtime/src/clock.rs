@@ -15,18 +15,13 @@ impl SystemClock {
     /// A clock whose monotonic reading starts at 0 now.
     #[must_use]
     pub fn start() -> Self {
-        Self {
-            start: Instant::now(),
-        }
+        Self { start: Instant::now() }
     }
 
     /// Both readings. A wall clock before 1970 reads 0.
     #[must_use]
     pub fn now(&self) -> Now {
-        Now {
-            wall: wall(),
-            mono: Mono(whole_ms(self.start.elapsed())),
-        }
+        Now { wall: wall(), mono: Mono(whole_ms(self.start.elapsed())) }
     }
 
     /// How long from now until the monotonic clock reads `deadline`; zero when it is past.
@@ -39,9 +34,7 @@ impl SystemClock {
 /// The wall clock, Unix milliseconds.
 #[must_use]
 pub fn wall() -> Ms {
-    Ms(SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, whole_ms))
+    Ms(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, whole_ms))
 }
 
 fn whole_ms(duration: Duration) -> u64 {

@@ -13,12 +13,7 @@ pub struct SystemRandom;
 impl Random for SystemRandom {
     fn fill(&mut self, bytes: &mut [u8]) {
         if getrandom::fill(bytes).is_err() {
-            fatal::end(
-                "process.fatal",
-                "randomness",
-                "getrandom",
-                "system randomness",
-            );
+            fatal::end("process.fatal", "randomness", "getrandom", "system randomness");
         }
     }
 }
@@ -30,9 +25,6 @@ mod tests {
 
     #[test]
     fn two_readings_differ() {
-        assert_ne!(
-            bytes::<32>(&mut SystemRandom),
-            bytes::<32>(&mut SystemRandom)
-        );
+        assert_ne!(bytes::<32>(&mut SystemRandom), bytes::<32>(&mut SystemRandom));
     }
 }

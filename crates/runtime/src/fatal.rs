@@ -37,11 +37,7 @@ pub fn end(event: &'static str, origin: &'static str, error: &'static str, at: &
 }
 
 fn fields(origin: &str, error: &str, at: &str) -> [(&'static str, Value); 3] {
-    [
-        ("origin", origin.into()),
-        ("error", error.into()),
-        ("at", at.into()),
-    ]
+    [("origin", origin.into()), ("error", error.into()), ("at", at.into())]
 }
 
 fn to_stderr(event: &'static str, fields: &[(&'static str, Value)]) {
@@ -59,10 +55,7 @@ fn below_package(file: &str) -> &str {
     let Some(src) = file.rfind("/src/") else {
         return file;
     };
-    let package = file
-        .get(..src)
-        .and_then(|before| before.rfind('/'))
-        .map_or(0, |slash| slash + 1);
+    let package = file.get(..src).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
     file.get(package..).unwrap_or(file)
 }
 
@@ -93,13 +86,7 @@ mod tests {
         assert_eq!(line["event"], "test.fatal");
         assert_eq!(line["level"], "error");
         assert_eq!(line["origin"], "panic");
-        assert!(
-            line["at"]
-                .as_str()
-                .unwrap()
-                .contains("runtime/src/fatal.rs:"),
-            "{line}"
-        );
+        assert!(line["at"].as_str().unwrap().contains("runtime/src/fatal.rs:"), "{line}");
     }
 
     #[test]

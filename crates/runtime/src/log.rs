@@ -65,10 +65,7 @@ impl Logger {
     /// Lines of `level` and more important ones, to stderr.
     #[must_use]
     pub fn stderr(level: Level) -> Self {
-        Self {
-            is_stderr: true,
-            ..Self::to(level, io::stderr())
-        }
+        Self { is_stderr: true, ..Self::to(level, io::stderr()) }
     }
 
     /// Lines to a file of mode 0600, which is renamed to `<path>.1` when it would pass 10 MiB; five old files are kept.
@@ -81,11 +78,7 @@ impl Logger {
     /// Lines to any writer.
     #[must_use]
     pub fn to(level: Level, writer: impl Write + Send + 'static) -> Self {
-        Self {
-            level,
-            is_stderr: false,
-            sink: Arc::new(Mutex::new(Box::new(writer))),
-        }
+        Self { level, is_stderr: false, sink: Arc::new(Mutex::new(Box::new(writer))) }
     }
 
     /// Whether lines of `level` are written.
@@ -105,10 +98,7 @@ impl Logger {
         if self.wants(level) {
             let line = line(clock::wall(), level, event, fields);
             // A thread that panicked while writing ended the process; a poisoned sink is still whole lines.
-            let mut sink = self
-                .sink
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut sink = self.sink.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let _ = sink.write_all(line.as_bytes()).and_then(|()| sink.flush());
         }
     }
@@ -126,17 +116,13 @@ impl Logger {
             Err(TryLockError::WouldBlock) => return false,
         };
         let line = line(clock::wall(), level, event, fields);
-        sink.write_all(line.as_bytes())
-            .and_then(|()| sink.flush())
-            .is_ok()
+        sink.write_all(line.as_bytes()).and_then(|()| sink.flush()).is_ok()
     }
 }
 
 impl std::fmt::Debug for Logger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Logger")
-            .field("level", &self.level)
-            .finish_non_exhaustive()
+        f.debug_struct("Logger").field("level", &self.level).finish_non_exhaustive()
     }
 }
 
@@ -144,10 +130,7 @@ impl std::fmt::Debug for Logger {
 #[must_use]
 pub fn line(at: Ms, level: Level, event: &'static str, fields: &[(&'static str, Value)]) -> String {
     use std::fmt::Write as _;
-    let mut line = format!(
-        r#"{{"ts":{at},"level":"{}","event":"{event}""#,
-        level.as_str()
-    );
+    let mut line = format!(r#"{{"ts":{at},"level":"{}","event":"{event}""#, level.as_str());
     for (name, value) in fields {
         // Writing to a String cannot fail; field names are words of our own and need no escapes.
         let _ = write!(line, r#","{name}":{value}"#);
@@ -166,9 +149,7 @@ mod tests {
 
     impl Write for Lines {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0
-                .send(String::from_utf8(bytes.to_vec()).unwrap())
-                .unwrap();
+            self.0.send(String::from_utf8(bytes.to_vec()).unwrap()).unwrap();
             Ok(bytes.len())
         }
         fn flush(&mut self) -> io::Result<()> {
@@ -178,22 +159,15 @@ mod tests {
 
     #[test]
     fn a_line_is_one_json_object_with_the_fixed_members_first() {
-        let text = line(
-            Ms(7),
-            Level::Warn,
-            "conn.slow",
-            &[("reason", "socket".into()), ("n", 3.into())],
-        );
+        let text =
+            line(Ms(7), Level::Warn, "conn.slow", &[("reason", "socket".into()), ("n", 3.into())]);
         assert_eq!(
             text,
             "{\"ts\":7,\"level\":\"warn\",\"event\":\"conn.slow\",\"reason\":\"socket\",\"n\":3}\n"
         );
         let odd = line(Ms(7), Level::Info, "x", &[("text", "a\"b\nc".into())]);
         assert_eq!(odd.matches('\n').count(), 1);
-        assert_eq!(
-            serde_json::from_str::<Value>(&odd).unwrap()["text"],
-            "a\"b\nc"
-        );
+        assert_eq!(serde_json::from_str::<Value>(&odd).unwrap()["text"], "a\"b\nc");
     }
 
     #[test]

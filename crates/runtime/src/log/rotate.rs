@@ -28,12 +28,7 @@ impl RotatingFile {
     fn with_limit(path: &Path, max_bytes: u64) -> io::Result<Self> {
         let file = open_private(path)?;
         let bytes = file.metadata()?.len();
-        Ok(Self {
-            path: path.to_owned(),
-            file: Some(file),
-            bytes,
-            max_bytes,
-        })
+        Ok(Self { path: path.to_owned(), file: Some(file), bytes, max_bytes })
     }
 
     fn rotate(&mut self) -> io::Result<()> {
@@ -106,12 +101,7 @@ mod tests {
     use super::*;
 
     fn read(path: &Path, n: u32) -> Option<String> {
-        fs::read_to_string(if n == 0 {
-            path.to_owned()
-        } else {
-            numbered(path, n)
-        })
-        .ok()
+        fs::read_to_string(if n == 0 { path.to_owned() } else { numbered(path, n) }).ok()
     }
 
     #[test]
@@ -163,10 +153,7 @@ mod tests {
         let mut log = RotatingFile::with_limit(&path, 10).unwrap();
         log.write_all(b"next\n").unwrap();
         for file in [path.clone(), numbered(&path, 1)] {
-            assert_eq!(
-                fs::metadata(file).unwrap().permissions().mode() & 0o777,
-                0o600
-            );
+            assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
         }
     }
 }

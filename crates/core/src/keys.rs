@@ -215,6 +215,25 @@ impl Identity {
         identity
     }
 
+    /// The identity of two private keys that were stored beside their public halves.
+    ///
+    /// Errors: `invalid_request` when a public half is another key's.
+    pub fn import(
+        machine: &MachineId,
+        enc: &EncKey,
+        signing_key: [u8; 32],
+        enc_key: [u8; 32],
+    ) -> Result<Self, Failure> {
+        let identity = Self::from_secrets(signing_key, enc_key);
+        if identity.machine() != machine {
+            return Err(Failure::invalid("machine"));
+        }
+        if identity.enc.public() != enc {
+            return Err(Failure::invalid("enc"));
+        }
+        Ok(identity)
+    }
+
     /// A fresh identity.
     #[must_use]
     pub fn generate(rng: &mut (impl crate::random::Random + ?Sized)) -> Self {
@@ -315,6 +334,18 @@ mod tests {
             secret.agree(other.public()).unwrap(),
             other.agree(secret.public()).unwrap()
         );
+    }
+
+    #[test]
+    fn an_import_refuses_a_public_half_of_another_key() {
+        let own = Identity::from_secrets([1; 32], [0x11; 32]);
+        let other = Identity::from_secrets([2; 32], [0x12; 32]);
+        let import = |machine: &Identity, enc: &Identity| {
+            Identity::import(machine.machine(), enc.enc.public(), [1; 32], [0x11; 32])
+        };
+        assert_eq!(import(&own, &own).unwrap().machine(), own.machine());
+        assert_eq!(import(&other, &own).unwrap_err(), Failure::invalid("machine"));
+        assert_eq!(import(&own, &other).unwrap_err(), Failure::invalid("enc"));
     }
 
     #[test]

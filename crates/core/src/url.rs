@@ -105,9 +105,12 @@ mod tests {
 
     #[test]
     fn a_kept_url_has_no_user_no_fragment_and_512_characters_at_most() {
-        for url in
-            ["wss://u@relay.example/", "wss://u:p@relay.example/", "wss://:p@relay.example/", "wss://relay.example/#x"]
-        {
+        for url in [
+            "wss://u@relay.example/",
+            "wss://u:p@relay.example/",
+            "wss://:p@relay.example/",
+            "wss://relay.example/#x",
+        ] {
             assert!(is_allowed_relay_url(url) && !is_relay_url(url), "{url}");
         }
         let base = "wss://relay.example/";

@@ -102,7 +102,7 @@ impl<'a> Args<'a> {
 /// The bytes that `text` writes in hexadecimal, two digits a byte; none if it is anything else.
 pub fn hex_decode(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     digits

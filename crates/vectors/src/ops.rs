@@ -2,14 +2,22 @@
 
 use crate::args::{Args, Outcome};
 
-pub mod encodings;
+mod connection;
+mod encodings;
+mod invites;
+mod keys;
+mod roster;
 
 /// One kind: arguments in, result or refusal out.
 pub type Op = fn(&Args<'_>) -> Outcome;
 
 /// The operation of this kind, if it is known.
 ///
-/// A file of `ops/` owns a section's kinds and lists them in its own `lookup`.
+/// Each module of `ops/` owns the kinds of one topic and lists them in its own `lookup`.
 pub fn lookup(kind: &str) -> Option<Op> {
     encodings::lookup(kind)
+        .or_else(|| keys::lookup(kind))
+        .or_else(|| roster::lookup(kind))
+        .or_else(|| invites::lookup(kind))
+        .or_else(|| connection::lookup(kind))
 }

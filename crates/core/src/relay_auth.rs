@@ -6,6 +6,8 @@
 //! challenge already holds are not sent again.
 
 mod hello;
+#[cfg(test)]
+mod tests;
 
 use alloc::string::String;
 

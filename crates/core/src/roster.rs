@@ -28,9 +28,7 @@ use alloc::vec::Vec;
 use serde_json::Value;
 
 use crate::code::{Code, Failure};
-use crate::domain::Domain;
 use crate::ids::{Hash, MachineId, TeamName, Ulid};
-use crate::jcs;
 use crate::keys::PublicKey;
 use crate::limits::{CLOCK_SKEW_MS, ROSTER_PAGE_ENTRIES};
 use crate::time::Ms;
@@ -39,6 +37,7 @@ pub use entry::{Entry, Member, Op, Role, RosterHead};
 pub use sign::{sign_entry, sign_genesis};
 pub use state::{Invite, Rekey};
 
+use entry::Reading;
 use state::State;
 
 /// A team's verified entries, and the state they give.
@@ -145,10 +144,10 @@ impl Roster {
     /// before the head's by more than the clock skew), `expired` (live only), `bad_signature`,
     /// `forbidden`, `invite_invalid`.
     pub fn apply(&mut self, raw: &Value, live: Option<Live>) -> Result<Applied, Failure> {
-        let (entry, key) = Entry::read_with_key(raw)?;
-        judge(&self.state, self.chain.last().map(Arc::as_ref), self.team_id(), &entry, raw, live)?;
-        let removed = self.state.take(&entry, key);
-        let entry = Arc::new(entry);
+        let reading = Reading::new(raw)?;
+        judge(&self.state, self.chain.last().map(Arc::as_ref), self.team_id(), &reading, live)?;
+        let removed = self.state.take(&reading.entry, reading.key);
+        let entry = Arc::new(reading.entry);
         self.chain.push(Arc::clone(&entry));
         Ok(Applied { entry, removed })
     }
@@ -161,7 +160,8 @@ impl Roster {
     /// Errors: `roster_conflict` for an entry more than one past the head and for a genesis that
     /// is not this team's; otherwise those of [`apply`](Self::apply).
     pub fn check_at(&self, raw: &Value) -> Result<EntryStanding, Failure> {
-        let entry = Entry::read(raw)?;
+        let reading = Reading::new(raw)?;
+        let entry = &reading.entry;
         let conflict = Failure::new(Code::RosterConflict, "seq");
         let at = usize::try_from(entry.seq()).map_err(|_| conflict)?;
         let held = self.chain.get(at);
@@ -179,7 +179,7 @@ impl Roster {
             past = State::of(before);
             &past
         };
-        judge(state, before.last().map(Arc::as_ref), self.team_id(), &entry, raw, None)?;
+        judge(state, before.last().map(Arc::as_ref), self.team_id(), &reading, None)?;
         Ok(match held {
             None => EntryStanding::Next,
             Some(held) if held.hash() == entry.hash() => EntryStanding::Held,
@@ -299,10 +299,10 @@ fn judge(
     state: &State,
     last: Option<&Entry>,
     team: Option<&Hash>,
-    entry: &Entry,
-    raw: &Value,
+    reading: &Reading<'_>,
     live: Option<Live>,
 ) -> Result<(), Failure> {
+    let entry = &reading.entry;
     let conflict = |at| Failure::new(Code::RosterConflict, at);
     match last {
         None if entry.seq() != 0 => return Err(conflict("seq")),
@@ -327,20 +327,13 @@ fn judge(
     {
         return Err(Failure::new(Code::Expired, "ts"));
     }
-    if !is_signed(state, entry, raw) {
-        return Err(Failure::new(Code::BadSignature, "sig"));
-    }
-    state.judge(entry, raw)
-}
-
-/// Whether `by` signed the entry. A current member's key is at hand; another one is decoded.
-fn is_signed(state: &State, entry: &Entry, raw: &Value) -> bool {
+    // A current member's key is at hand; another one is decoded.
     let key = match state.seats.get(entry.by()) {
         Some(seat) => Some(seat.key),
         None => PublicKey::of(entry.by()),
     };
-    match (key, jcs::canonical_without(raw, "sig")) {
-        (Some(key), Ok(text)) => key.verify(Domain::Roster, &text, entry.sig()),
-        _ => false,
+    if !key.is_some_and(|key| reading.is_signed_by(&key)) {
+        return Err(Failure::new(Code::BadSignature, "sig"));
     }
+    state.judge(entry, reading.raw)
 }

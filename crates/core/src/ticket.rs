@@ -121,3 +121,140 @@ pub struct AdmitCard {
 impl TextForm for AdmitCard {
     const PREFIX: &'static str = "messaging-admit.";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+    use serde_json::json;
+
+    fn ticket() -> InviteTicket {
+        InviteTicket {
+            v: Version,
+            relay: "wss://relay.example/v1/connect".parse().unwrap(),
+            team: Hash::from_bytes(&[1; 32]),
+            invite_id: "01HF7YAT00ZZZZZZZZZZZZZZZZ".parse().unwrap(),
+            secret: Secret32Text::from_bytes(&[4; 32]),
+            person: "bob".parse().unwrap(),
+            expires: Ms(1_700_000_000_000),
+            name: Some("Größe".parse().unwrap()),
+        }
+    }
+
+    fn text_of(prefix: &str, value: &Value) -> String {
+        format!("{prefix}{}", b64::encode(value.to_string().as_bytes()))
+    }
+
+    #[track_caller]
+    fn refused<T: TextForm + core::fmt::Debug>(text: &str) {
+        let failure = T::decode(text).unwrap_err();
+        assert_eq!(failure.code, crate::code::Code::InvalidRequest, "{text}");
+    }
+
+    #[test]
+    fn every_kind_goes_both_ways() {
+        let team = TeamCard {
+            v: Version,
+            relay: "ws://127.0.0.1:8080/v1/connect".parse().unwrap(),
+            team: Hash::from_bytes(&[1; 32]),
+            name: "demo".parse().unwrap(),
+        };
+        let admit = AdmitCard {
+            v: Version,
+            machine: MachineId::from_bytes(&[2; 32]),
+            enc: EncKey::from_bytes(&[3; 32]),
+            person: "bob".parse().unwrap(),
+            label: "desk".parse().unwrap(),
+        };
+        let texts = [ticket().encode().unwrap(), team.encode().unwrap(), admit.encode().unwrap()];
+        assert_eq!(InviteTicket::decode(&texts[0]), Ok(ticket()));
+        assert_eq!(TeamCard::decode(&texts[1]), Ok(team));
+        assert_eq!(AdmitCard::decode(&texts[2]), Ok(admit));
+        let prefixes = ["messaging1.", "messaging-team.", "messaging-admit."];
+        for (text, prefix) in texts.iter().zip(prefixes) {
+            let json = b64::decode(text.strip_prefix(prefix).unwrap()).unwrap();
+            let value = json::parse(&json, 4_096).unwrap();
+            assert_eq!(jcs::canonical(&value).unwrap().as_bytes(), json, "canonical on one line");
+        }
+        refused::<InviteTicket>(&texts[1]);
+        refused::<TeamCard>(&texts[2]);
+        refused::<AdmitCard>(&texts[0]);
+    }
+
+    #[test]
+    fn white_space_around_and_other_spellings_inside_are_fine() {
+        let text = ticket().encode().unwrap();
+        assert_eq!(InviteTicket::decode(&format!(" \r\n{text}\t\n")), Ok(ticket()));
+        let mut value = json!(ticket());
+        value["later"] = json!([1]);
+        let pretty = serde_json::to_string_pretty(&value).unwrap();
+        let text = format!("messaging1.{}", b64::encode(pretty.as_bytes()));
+        assert_eq!(InviteTicket::decode_raw(&text), Ok((ticket(), value)));
+    }
+
+    #[test]
+    fn a_text_that_is_not_whole_is_refused() {
+        let text = ticket().encode().unwrap();
+        for bad in [
+            "",
+            "messaging1.",
+            &text.replace("messaging1.", "MESSAGING1."),
+            &text.replace("messaging1.", "messaging1"),
+            &text.replace("messaging1.", ""),
+            &format!("{text}="),
+            &format!("{text} x"),
+            &text[..text.len() - 4],
+            &format!("messaging1.{}", b64::encode(b"not json")),
+            &format!("messaging1.{}", b64::encode(b"{\"v\":1,\"v\":1}")),
+            &format!("messaging1.{}", "A".repeat(4_096)),
+        ] {
+            refused::<InviteTicket>(bad);
+        }
+        let long = TeamCard {
+            v: Version,
+            relay: format!("wss://relay.example/{}", "a".repeat(490)).parse().unwrap(),
+            team: Hash::from_bytes(&[1; 32]),
+            name: "x".repeat(64).parse().unwrap(),
+        };
+        assert!(long.encode().unwrap().len() < TICKET_CHARS, "every card fits");
+    }
+
+    #[test]
+    fn every_member_is_required_and_typed() {
+        let whole = json!(ticket());
+        for name in ["v", "relay", "team", "inviteId", "secret", "person", "expires"] {
+            let mut less = whole.clone();
+            less.as_object_mut().unwrap().remove(name);
+            refused::<InviteTicket>(&text_of(InviteTicket::PREFIX, &less));
+            let mut other = whole.clone();
+            other[name] = json!(null);
+            refused::<InviteTicket>(&text_of(InviteTicket::PREFIX, &other));
+        }
+        for (name, wrong) in [
+            ("v", json!("messaging/2")),
+            ("relay", json!("ws://relay.example/v1/connect")),
+            ("relay", json!("wss://user@relay.example/v1/connect")),
+            ("relay", json!("https://relay.example/v1/connect")),
+            ("secret", json!("AAAA")),
+            ("person", json!("p_aaaaaaaaaaaaaaaaaaaaaaaaaa")),
+            ("expires", json!(-1)),
+            ("name", json!(null)),
+            ("name", json!("")),
+            ("name", json!("x".repeat(65))),
+        ] {
+            let mut other = whole.clone();
+            other[name] = wrong;
+            refused::<InviteTicket>(&text_of(InviteTicket::PREFIX, &other));
+        }
+        let mut unnamed = whole;
+        unnamed.as_object_mut().unwrap().remove("name");
+        let text = text_of(InviteTicket::PREFIX, &unnamed);
+        assert_eq!(InviteTicket::decode(&text).unwrap().name, None);
+    }
+
+    #[test]
+    fn a_ticket_does_not_print_its_secret() {
+        assert!(!format!("{:?}", ticket()).contains(ticket().secret.as_str()));
+        assert_eq!(ticket().relay.to_string(), "wss://relay.example/v1/connect");
+    }
+}

@@ -2,12 +2,14 @@
 //! Spec: §4, W2.7
 
 use alloc::string::String;
+use core::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::code::{Code, Failure};
+use crate::domain::Domain;
 use crate::ids::{EncKey, Hash, Label, MachineId, RosterPerson, Sig, TeamName, Ulid};
 use crate::jcs::{self, Canonical};
 use crate::json;
@@ -271,51 +273,65 @@ impl Entry {
         RosterHead { seq: self.seq, hash: self.hash }
     }
 
-    /// Its signature.
-    pub(super) fn sig(&self) -> &Sig {
-        &self.sig
-    }
-
     /// Reads an entry: shape, size, and the keys it would admit. Spec: W4.9 step 2
     ///
     /// Errors: `invalid_request` for another shape, a value that is not I-JSON or a key that is
     /// not usable; `too_large` over [`ROSTER_ENTRY_BYTES`](limits::ROSTER_ENTRY_BYTES).
     pub fn read(raw: &Value) -> Result<Entry, Failure> {
-        Self::read_with_key(raw).map(|(entry, _)| entry)
-    }
-
-    /// Reads an entry and gives the key it would admit, decoded.
-    pub(super) fn read_with_key(raw: &Value) -> Result<(Entry, Option<PublicKey>), Failure> {
-        let base: Base = json::decode(raw)?;
-        let op = Op::read(&base.op, raw)?;
-        let prev = read_prev(raw)?;
-        let is_genesis = matches!(op, Op::Genesis { .. });
-        if is_genesis != (base.seq == 0) {
-            return Err(Failure::invalid("seq"));
-        }
-        if is_genesis != prev.is_none() {
-            return Err(Failure::invalid("prev"));
-        }
-        if is_genesis != base.team.is_none() {
-            return Err(Failure::invalid("team"));
-        }
-        let canonical = jcs::canonical(raw)?;
-        if canonical.len() > limits::ROSTER_ENTRY_BYTES {
-            return Err(Failure::new(Code::TooLarge, "entry"));
-        }
-        let hash = canonical.hash();
-        let Base { seq, ts, by, sig, team, .. } = base;
-        let entry = Entry { seq, prev, team, ts, by, sig, op, canonical, hash };
-        let key = entry.admitted_key();
-        if key.is_none() && entry.op.key().is_some() {
-            return Err(Failure::invalid("key"));
-        }
-        Ok((entry, key))
+        Reading::new(raw).map(|reading| reading.entry)
     }
 
     /// The key that the entry admits, decoded.
     pub(super) fn admitted_key(&self) -> Option<PublicKey> {
         self.op.key().and_then(PublicKey::of)
+    }
+}
+
+/// An entry as it was just read: beside it, what judging it once needs.
+pub(super) struct Reading<'a> {
+    pub(super) entry: Entry,
+    /// The key that the entry admits, decoded.
+    pub(super) key: Option<PublicKey>,
+    /// The exact value.
+    pub(super) raw: &'a Value,
+    sig_at: Range<usize>,
+}
+
+impl<'a> Reading<'a> {
+    /// As [`Entry::read`].
+    pub(super) fn new(raw: &'a Value) -> Result<Self, Failure> {
+        let Base { op, seq, team, ts, by, sig, .. } = json::decode(raw)?;
+        let op = Op::read(&op, raw)?;
+        let prev = read_prev(raw)?;
+        let is_genesis = matches!(op, Op::Genesis { .. });
+        if is_genesis != (seq == 0) {
+            return Err(Failure::invalid("seq"));
+        }
+        if is_genesis != prev.is_none() {
+            return Err(Failure::invalid("prev"));
+        }
+        if is_genesis != team.is_none() {
+            return Err(Failure::invalid("team"));
+        }
+        let members = raw.as_object().ok_or(Failure::invalid("entry"))?;
+        let (canonical, [sig_at]) = jcs::canonical_spans(members, ["sig"])?;
+        if canonical.len() > limits::ROSTER_ENTRY_BYTES {
+            return Err(Failure::new(Code::TooLarge, "entry"));
+        }
+        let hash = canonical.hash();
+        let entry = Entry { seq, prev, team, ts, by, sig, op, canonical, hash };
+        let key = entry.admitted_key();
+        if key.is_none() && entry.op.key().is_some() {
+            return Err(Failure::invalid("key"));
+        }
+        Ok(Self { entry, key, raw, sig_at })
+    }
+
+    /// Whether `key` signed the entry.
+    pub(super) fn is_signed_by(&self, key: &PublicKey) -> bool {
+        // `ts` and `v` follow `sig`, so the cut is the canonical form of the rest.
+        let signed = self.entry.canonical.cut(core::slice::from_ref(&self.sig_at));
+        key.verify(Domain::Roster, &signed, &self.entry.sig)
     }
 }
 

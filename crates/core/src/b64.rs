@@ -37,6 +37,22 @@ pub fn decode_array<const N: usize>(text: &str) -> Result<[u8; N], Failure> {
     Ok(out)
 }
 
+/// Whether a text is base64url as [`decode`] takes it, without decoding it.
+#[must_use]
+pub fn is_canonical(text: &str) -> bool {
+    let tail = match (text.len() % 4, text.as_bytes().last()) {
+        (0, _) => true,
+        // The last character's unused bits are zero.
+        (2, Some(last)) => b"AQgw".contains(last),
+        (3, Some(last)) => b"AEIMQUYcgkosw048".contains(last),
+        _ => false,
+    };
+    let digit = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_';
+    // Chunks are judged without a branch per byte: bodies are long.
+    let all = |chunk: &[u8]| chunk.iter().fold(true, |good, byte| good & digit(byte));
+    tail && text.as_bytes().chunks(64).all(all)
+}
+
 /// Bytes as standard base64 with padding, the form of an A2A `raw` part.
 #[must_use]
 pub fn encode_standard(bytes: &[u8]) -> String {
@@ -65,6 +81,22 @@ mod tests {
         }
         assert!(decode_array::<2>("-_8").is_ok());
         assert!(decode_array::<3>("-_8").is_err());
+    }
+
+    #[test]
+    fn the_form_is_told_without_decoding() {
+        let alphabet = "AZaz09-_+/= gkQ";
+        let mut texts = alloc::vec![String::new()];
+        for _ in 0..4 {
+            let longer = texts.iter().flat_map(|text| alphabet.chars().map(move |c| alloc::format!("{text}{c}")));
+            texts = longer.collect();
+            for text in &texts {
+                assert_eq!(is_canonical(text), decode(text).is_ok(), "{text}");
+            }
+        }
+        let long = encode(&[0x5a; 1_000]);
+        assert!(is_canonical(&long) && !is_canonical(&long.replacen('W', "+", 1)) && is_canonical(""));
+        assert!(!is_canonical("é"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::args::{Args, Outcome};
 
 mod connection;
 mod encodings;
+mod envelope;
 mod invites;
 mod keys;
 mod roster;
@@ -20,4 +21,5 @@ pub fn lookup(kind: &str) -> Option<Op> {
         .or_else(|| roster::lookup(kind))
         .or_else(|| invites::lookup(kind))
         .or_else(|| connection::lookup(kind))
+        .or_else(|| envelope::lookup(kind))
 }

@@ -10,6 +10,14 @@
 //! [`ids`] names and keys as text, [`time`] clock readings, [`limits`] every constant, [`code`] refusals.
 //! # Keys
 //! [`domain`] signing prefixes, [`keys`] signatures and key agreement, [`random`] lent randomness.
+//! # Trust
+//! [`realm`] who is who, [`roster`] the team's chain, [`invite`], [`ticket`] and [`relay_auth`] the ways in.
+//! # Messages
+//! [`envelope`] the unit that travels, [`seal`] and [`verify`] its two ends, [`payload`] and [`meaning`] what it holds,
+//! [`receipt`] and [`stage`] how far it came, [`presence`] who is there, [`a2a`] and [`task`] work, [`delegation`] and
+//! [`consent`] who may ask for it.
+//! # For readers elsewhere
+//! [`schema`] JSON Schemas, [`peer_text`] other people's words, safe to show.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::indexing_slicing)]
@@ -43,6 +51,7 @@ pub mod realm;
 pub mod receipt;
 pub mod relay_auth;
 pub mod roster;
+pub mod schema;
 pub mod seal;
 pub mod stage;
 pub mod task;

@@ -55,7 +55,7 @@ pub struct RosterHead {
 }
 
 /// What an entry does. It serializes as the members it adds to an entry, `op` among them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "op", rename_all_fields = "camelCase")]
 pub enum Op {
     /// Starts a team with its first admin.

@@ -4,7 +4,7 @@
 use messaging_core::bounded::Str;
 use messaging_core::ids::{Hash, MachineId, Req, Sig, Ulid};
 use messaging_core::json::Misshape;
-use messaging_core::time::Ms;
+use messaging_core::relay_auth::RosterHello;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,8 +14,8 @@ use crate::text::{self, Frame};
 /// A frame that a client sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientFrame {
-    /// Authenticates the connection.
-    Hello(Hello),
+    /// Authenticates the connection. One with members of the hosted form too (`realm`, `person`, `device`) is malformed.
+    Hello(RosterHello),
     /// Asks for a team's entries with the proof of an open invite.
     Join(Join),
     /// Hands in a signed entry.
@@ -32,21 +32,6 @@ pub enum ClientFrame {
     Ping(Ping),
     /// A frame of a later release: ignored, and charged.
     Unknown,
-}
-
-/// The `hello` of a machine to its team: the signed members less the challenge's own.
-///
-/// A `hello` with members of the hosted form beside these (`realm`, `person`, `device`) is malformed.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Hello {
-    /// The team.
-    pub team: Hash,
-    /// The machine, whose key signs.
-    pub machine: MachineId,
-    /// The client's clock.
-    pub ts: Ms,
-    /// Over the challenge and the members above.
-    pub sig: Sig,
 }
 
 /// The request of a machine that holds an invite.
@@ -161,7 +146,7 @@ impl ClientFrame {
     #[must_use]
     pub fn print(&self) -> String {
         match self {
-            Self::Hello(Hello { team, machine, ts, sig }) => Frame::new("hello")
+            Self::Hello(RosterHello { team, machine, ts, sig }) => Frame::new("hello")
                 .id("team", team)
                 .id("machine", machine)
                 .int("ts", ts.0)
@@ -195,7 +180,7 @@ fn read<T>(t: &'static str, id: Option<Req>, result: Result<T, Misshape>) -> Res
     result.map_err(|misshape| FrameError::Shape { t, id, misshape })
 }
 
-fn hello(frame: &Named) -> Result<Hello, Misshape> {
+fn hello(frame: &Named) -> Result<RosterHello, Misshape> {
     match ["realm", "person", "device"].into_iter().find(|member| frame.has(member)) {
         Some(member) => Err(misshape(member)),
         None => frame.decode(),
@@ -223,6 +208,7 @@ fn after_end(frame: Frame, after: Option<u64>) -> String {
 mod tests {
     use super::*;
     use messaging_core::limits::FRAME_BYTES;
+    use messaging_core::time::Ms;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -273,7 +259,7 @@ mod tests {
 
     #[test]
     fn frames_are_open_and_whole_numbers_may_be_written_as_doubles() {
-        let text = format!(r#"{{"t":"roster.sync","req":"r","after":1.0,"later":[{{"x":null}}]}}"#);
+        let text = r#"{"t":"roster.sync","req":"r","after":1.0,"later":[{"x":null}]}"#;
         let frame = ClientFrame::parse(text.as_bytes(), FRAME_BYTES).unwrap();
         assert_eq!(
             frame,
@@ -420,7 +406,7 @@ mod tests {
         };
         prop_oneof![
             (bytes, any::<[u8; 32]>(), 0u64..1 << 53, sig()).prop_map(
-                |(team, machine, ts, sig)| ClientFrame::Hello(Hello {
+                |(team, machine, ts, sig)| ClientFrame::Hello(RosterHello {
                     team: Hash::from_bytes(&team),
                     machine: MachineId::from_bytes(&machine),
                     ts: Ms(ts),

@@ -17,12 +17,12 @@ mod frame;
 mod relay;
 pub mod text;
 
-pub use client::{ClientFrame, Hello, Join, Ping, RecvAck, RosterAppend, RosterSync};
+pub use client::{ClientFrame, Join, Ping, RecvAck, RosterAppend, RosterSync};
 pub use close::CloseCode;
 pub use frame::FrameError;
+pub use messaging_core::relay_auth::{Challenge, RosterHello as Hello};
 pub use relay::{
-    Challenge, Deliver, DeliverHead, ErrorFrame, Nack, Peer, RelayFrame, RosterOk, RosterPage,
-    Welcome,
+    Deliver, DeliverHead, ErrorFrame, Nack, Peer, RelayFrame, RosterOk, RosterPage, Welcome,
 };
 
 /// The WebSocket sub-protocol: offered by clients, chosen when offered, not required.

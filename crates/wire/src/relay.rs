@@ -6,6 +6,7 @@ use messaging_core::code::Code;
 use messaging_core::ids::{MachineId, Nonce32, Req, Ulid};
 use messaging_core::json::{Misshape, decode};
 use messaging_core::limits::ROSTER_PAGE_ENTRIES;
+use messaging_core::relay_auth::Challenge;
 use messaging_core::roster::RosterHead;
 use messaging_core::version::Version;
 use serde::Deserialize;
@@ -17,7 +18,8 @@ use crate::text;
 /// A frame that a relay sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RelayFrame {
-    /// The first frame of every connection.
+    /// The first frame of every connection. A client refuses one whose `relay` is not, character for character, the origin it
+    /// dialled.
     Challenge(Challenge),
     /// The `hello` was accepted.
     Welcome(Welcome),
@@ -39,15 +41,6 @@ pub enum RelayFrame {
     Pong(Option<Str<0, 64>>),
     /// A frame of a later release: ignored.
     Unknown,
-}
-
-/// What a client's `hello` signs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Challenge {
-    /// The relay's origin. A client refuses one that is not, character for character, the origin it dialled.
-    pub relay: String,
-    /// Good for this connection only.
-    pub nonce: Nonce32,
 }
 
 /// The state of a team as its relay holds it.

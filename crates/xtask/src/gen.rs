@@ -1,6 +1,8 @@
 //! Writes the files that are made from the code, and says which of them are out of date.
 
 mod codes_page;
+mod methods_page;
+mod schemas;
 pub(crate) mod spec;
 mod where_page;
 
@@ -19,7 +21,10 @@ const OWNED: [&str; 1] = ["spec-vectors/schemas"];
 /// Every generated file, as the code of this moment has it; what the code lacks for them goes to `faults`.
 fn pages(faults: &mut Vec<String>) -> Result<Vec<Page>, Vec<String>> {
     let files = tree::text_files()?;
-    Ok(vec![where_page::page(&files, faults), codes_page::page()])
+    let mut pages =
+        vec![where_page::page(&files, faults), codes_page::page(), methods_page::page()];
+    pages.extend(schemas::pages());
+    Ok(pages)
 }
 
 /// Writes what differs and removes what nobody makes any more.
@@ -76,13 +81,14 @@ pub(crate) fn check() -> Outcome {
 /// Files in the owned folders that no page claims.
 fn stale(root: &Path, pages: &[Page]) -> Vec<String> {
     let mut left = Vec::new();
-    for folder in OWNED {
-        let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
-            continue;
-        };
+    let mut folders: Vec<String> = OWNED.iter().map(|folder| (*folder).to_owned()).collect();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
         for entry in entries.flatten() {
             let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
-            if pages.iter().all(|page| page.path != path) {
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if pages.iter().all(|page| page.path != path) {
                 left.push(path);
             }
         }

@@ -47,7 +47,7 @@ pub struct DelegationGrant {
 }
 
 /// A chain of grants, root first.
-pub type Chain = List<DelegationGrant, 1, { DELEGATION_DEPTH as usize }>;
+pub type Chain = List<DelegationGrant, 1, DELEGATION_DEPTH>;
 
 /// What is kept and shown of a verified chain. It never travels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -130,7 +130,7 @@ impl Provenance {
 
 fn depth<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     match u8::deserialize(deserializer)? {
-        depth if (1..=DELEGATION_DEPTH).contains(&u64::from(depth)) => Ok(depth),
+        depth if (1..=DELEGATION_DEPTH).contains(&usize::from(depth)) => Ok(depth),
         _ => Err(serde::de::Error::custom("depth")),
     }
 }

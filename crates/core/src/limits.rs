@@ -77,7 +77,7 @@ pub const TASK_FOLLOW_UPS: usize = 20;
 /// An interrupted task ends after this long, ms. §6.3
 pub const TASK_INPUT_TIMEOUT_MS: u64 = 86_400_000;
 /// Most grants in a delegation chain. §6.7
-pub const DELEGATION_DEPTH: u64 = 4;
+pub const DELEGATION_DEPTH: usize = 4;
 /// Largest delegation chain, bytes of JCS. §6.7
 pub const DELEGATION_BYTES: usize = 8_192;
 /// Most scope labels on a delegation grant.

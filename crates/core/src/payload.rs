@@ -3,9 +3,9 @@
 //!
 //! Presence is the one payload that is not sealed: see [`presence`](crate::presence).
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::a2a::{A2aId, Artifact, Message, Object, TaskStatus};
 use crate::bounded::{Str, unset};
@@ -51,6 +51,7 @@ impl Payload {
 
 /// Mail, a task request, a line, a channel operation, a sync, a request or a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = chain_with_task)]
 pub struct MessagePayload {
     /// Whether it asks for a task.
     pub kind: MessageKind,
@@ -65,6 +66,16 @@ pub struct MessagePayload {
     /// What it is when it is no mail, task or direct line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conv: Option<Conv>,
+}
+
+fn chain_with_task(schema: &mut Schema) {
+    let task = json!({ "properties": { "kind": { "const": "task" } } });
+    schema.insert("if".into(), task);
+    schema.insert(
+        "then".into(),
+        json!({ "required": ["delegation"], "properties": { "conv": false } }),
+    );
+    schema.insert("else".into(), json!({ "properties": { "delegation": false } }));
 }
 
 /// Whether a message asks for a task.
@@ -130,7 +141,6 @@ pub struct TaskCancel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     const TASK: &str = "01HF7YAT00AAAAAAAAAAAAAAAA";
 

@@ -1,8 +1,9 @@
 //! Receipts: the recipient's signed word on how far an envelope came.
 //! Spec: §6.4, W2.3
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::code::{Code, Failure};
 use crate::ids::Ulid;
@@ -11,6 +12,7 @@ use crate::stage::Stage;
 
 /// A receipt. Its time is that of the envelope that carries it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(transform = code_with_rejected)]
 pub struct Receipt {
     /// The id of the envelope it is about.
     #[serde(rename = "ref")]
@@ -20,6 +22,13 @@ pub struct Receipt {
     /// Why it was refused: with `rejected` always, otherwise never. A code of a later release reads as `internal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
+}
+
+fn code_with_rejected(schema: &mut Schema) {
+    let rejected = json!({ "properties": { "stage": { "const": "rejected" } } });
+    schema.insert("if".into(), rejected);
+    schema.insert("then".into(), json!({ "required": ["code"] }));
+    schema.insert("else".into(), json!({ "properties": { "code": false } }));
 }
 
 /// The stages that a recipient can attest.
@@ -99,7 +108,7 @@ impl Receipt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     fn receipt(stage: &str, code: Option<&str>) -> Value {
         let mut value = json!({"ref": "01HF7YAT00AAAAAAAAAAAAAAAA", "stage": stage});

@@ -1,104 +1,191 @@
-//! JSON Schemas of the shapes that travel between machines.
-//! Spec: §9, W2
+//! JSON Schemas of the wire shapes, derived from the types that read them.
+//! Spec: W2
 //!
-//! A schema describes; only the types check. Bounds that a schema cannot say (bytes of a canonical text, which ends a class
-//! allows) are in [`limits`](crate::limits) and in the modules that check them.
+//! A schema describes; the types decide. What a schema cannot say (text lengths in UTF-16 units, order, sizes in bytes
+//! of JCS, signatures) is left out, so that a schema never refuses what the types take.
 
 use alloc::collections::BTreeMap;
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform as _};
-use schemars::{JsonSchema, Schema};
-use serde_json::Value;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
 
+use crate::a2a::{Artifact, Message, Part, Task, TaskStatus};
+use crate::consent::{ConsentGrant, ContactCard};
+use crate::conv::Conv;
+use crate::delegation::{Chain, DelegationGrant, DelegationSummary, Provenance};
 use crate::envelope::Shape;
 use crate::ids::{Hash, MachineId, Sig};
-use crate::roster::Op;
+use crate::payload::{MessagePayload, TaskArtifactUpdate, TaskCancel, TaskStatusUpdate};
+use crate::presence::PresencePayload;
+use crate::receipt::Receipt;
+use crate::relay_auth::{DirReadProof, HostedHello, RosterHello};
+use crate::roster::{Op, RosterHead};
+use crate::ticket::{AdmitCard, InviteTicket, TeamCard};
 use crate::time::Ms;
 use crate::version::Version;
-use crate::{consent, delegation, payload, presence, receipt, relay_auth, ticket};
 
-/// The schema of one type (2020-12), without the number formats that strict validators do not know.
+/// Every schema by the name of its shape, JSON Schema 2020-12.
 #[must_use]
-pub fn of<T: JsonSchema>() -> Schema {
-    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
-    RecursiveTransform(|schema: &mut Schema| {
-        schema.remove("format");
-    })
-    .transform(&mut schema);
-    schema
-}
-
-/// Every document by its name.
-#[must_use]
-pub fn documents() -> BTreeMap<&'static str, Value> {
+pub fn schemas() -> BTreeMap<&'static str, Value> {
     BTreeMap::from([
-        ("envelope", of::<Shape>().to_value()),
-        ("payload-message", of::<payload::MessagePayload>().to_value()),
-        ("payload-receipt", of::<receipt::Receipt>().to_value()),
-        ("payload-presence", of::<presence::PresencePayload>().to_value()),
-        ("payload-task-status", of::<payload::TaskStatusUpdate>().to_value()),
-        ("payload-task-artifact", of::<payload::TaskArtifactUpdate>().to_value()),
-        ("payload-task-cancel", of::<payload::TaskCancel>().to_value()),
-        ("delegation-grant", of::<delegation::DelegationGrant>().to_value()),
-        ("consent-grant", of::<consent::ConsentGrant>().to_value()),
-        ("contact-card", of::<consent::ContactCard>().to_value()),
-        ("roster-entry", of::<RosterEntry>().to_value()),
-        ("roster-hello", of::<relay_auth::RosterHello>().to_value()),
-        ("invite-ticket", of::<ticket::InviteTicket>().to_value()),
-        ("team-card", of::<ticket::TeamCard>().to_value()),
-        ("admit-card", of::<ticket::AdmitCard>().to_value()),
+        ("admit-card", of::<AdmitCard>()),
+        ("artifact", of::<Artifact>()),
+        ("consent-grant", of::<ConsentGrant>()),
+        ("contact-card", of::<ContactCard>()),
+        ("conv", of::<Conv>()),
+        ("delegation-chain", of::<Chain>()),
+        ("delegation-grant", of::<DelegationGrant>()),
+        ("delegation-summary", of::<DelegationSummary>()),
+        ("dir-read-proof", of::<DirReadProof>()),
+        ("envelope", of::<Shape>()),
+        ("hosted-hello", of::<HostedHello>()),
+        ("invite-ticket", of::<InviteTicket>()),
+        ("message", of::<Message>()),
+        ("part", of::<Part>()),
+        ("payload-message", of::<MessagePayload>()),
+        ("payload-presence", of::<PresencePayload>()),
+        ("payload-receipt", of::<Receipt>()),
+        ("payload-task-artifact", of::<TaskArtifactUpdate>()),
+        ("payload-task-cancel", of::<TaskCancel>()),
+        ("payload-task-status", of::<TaskStatusUpdate>()),
+        ("provenance", of::<Provenance>()),
+        ("roster-entry", of::<RosterEntry>()),
+        ("roster-head", of::<RosterHead>()),
+        ("roster-hello", of::<RosterHello>()),
+        ("task", of::<Task>()),
+        ("task-status", of::<TaskStatus>()),
+        ("team-card", of::<TeamCard>()),
     ])
 }
 
-/// One entry of the roster. `prev` is null and `team` is absent exactly on a genesis, whose `seq` is 0.
-#[derive(JsonSchema)]
-#[allow(dead_code, reason = "only described: core::roster reads entries")]
-struct RosterEntry {
-    /// The protocol.
-    v: Version,
-    /// Its number in the chain.
-    seq: u64,
-    /// The hash of the entry before it.
-    #[schemars(required)]
-    prev: Option<Hash>,
-    /// The team: the hash of its genesis.
-    #[schemars(with = "Hash", default)]
-    team: Option<Hash>,
-    /// When it was signed.
-    ts: Ms,
-    /// Who signed it.
-    by: MachineId,
-    /// The signature of everything else.
-    sig: Sig,
-    /// What it does.
-    #[serde(flatten)]
-    op: Op,
+/// The schema of one type of this protocol.
+///
+/// Member names are the wire's. An optional member is absent or of its type, never `null`, and no `format` is written:
+/// validators do not know those of integers.
+#[must_use]
+pub fn of<T: JsonSchema>() -> Value {
+    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    RecursiveTransform(plain).transform(&mut schema);
+    schema.to_value()
+}
+
+/// Takes out what the derivation writes and the wire does not mean.
+fn plain(schema: &mut Schema) {
+    schema.remove("format");
+    let Some(members) = schema.as_object_mut() else { return };
+    // An Option is written as "or null".
+    let null = json!({ "type": "null" });
+    if let Some(Value::Array(types)) = members.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = &types[..] {
+            let only = only.clone();
+            members.insert("type".into(), only);
+        }
+    }
+    let optional = match members.get("anyOf") {
+        Some(Value::Array(forms)) => match &forms[..] {
+            [form, other] if *other == null => form.as_object().cloned(),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(form) = optional {
+        members.remove("anyOf");
+        for (name, member) in form {
+            members.entry(name).or_insert(member);
+        }
+    }
+}
+
+/// An entry of a roster: the members that every entry has, and those of its operation.
+struct RosterEntry;
+
+impl JsonSchema for RosterEntry {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "RosterEntry".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let hash = generator.subschema_for::<Hash>();
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "v": generator.subschema_for::<Version>(),
+                "seq": { "type": "integer", "minimum": 0 },
+                "ts": generator.subschema_for::<Ms>(),
+                "by": generator.subschema_for::<MachineId>(),
+                "sig": generator.subschema_for::<Sig>()
+            },
+            "required": ["v", "op", "seq", "prev", "ts", "by", "sig"],
+            "allOf": [generator.subschema_for::<Op>()],
+            "if": { "properties": { "op": { "const": "genesis" } } },
+            "then": { "properties": { "seq": { "const": 0 }, "prev": { "const": null }, "team": false } },
+            "else": { "properties": { "seq": { "minimum": 1 }, "prev": hash, "team": hash }, "required": ["team"] }
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::string::ToString as _;
+    use alloc::format;
+    use alloc::string::String;
+    use alloc::vec::Vec;
 
-    #[test]
-    fn every_document_is_an_object_without_formats() {
-        let documents = documents();
-        assert_eq!(documents.len(), 15);
-        for (name, document) in &documents {
-            assert!(document["title"].is_string(), "{name}");
-            assert!(!document.to_string().contains("\"format\""), "{name}");
+    /// Every object in `value` with its path.
+    fn walk(value: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
+        visit(path, value);
+        match value {
+            Value::Object(members) => {
+                members
+                    .iter()
+                    .for_each(|(name, member)| walk(member, &format!("{path}/{name}"), visit));
+            }
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .for_each(|(n, item)| walk(item, &format!("{path}/{n}"), visit)),
+            _ => {}
         }
     }
 
     #[test]
-    fn an_entry_lists_every_operation() {
-        let text = documents()["roster-entry"].to_string();
-        for op in ["genesis", "member.add", "member.remove", "member.role", "member.rekey"] {
-            assert!(text.contains(op), "{op}");
+    fn no_schema_takes_null_for_an_absent_member_or_writes_a_format() {
+        for (name, schema) in schemas() {
+            let mut found: Vec<String> = Vec::new();
+            walk(&schema, name, &mut |path, value| {
+                if value.get("format").is_some() || value == "null" {
+                    found.push(path.into());
+                }
+            });
+            assert_eq!(found, Vec::<String>::new());
         }
-        for op in ["invite.create", "invite.revoke", "invite.redeem"] {
-            assert!(text.contains(op), "{op}");
+    }
+
+    #[test]
+    fn every_reference_resolves_and_every_shape_is_described() {
+        for (name, schema) in schemas() {
+            assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
+            walk(&schema, name, &mut |path, value| {
+                if let Some(target) = value.get("$ref").and_then(Value::as_str) {
+                    let pointer = target.strip_prefix('#').unwrap_or("none");
+                    assert!(schema.pointer(pointer).is_some(), "{path}: {target}");
+                }
+            });
         }
+    }
+
+    #[test]
+    fn the_envelopes_schema_names_every_member() {
+        let schema = of::<Shape>();
+        let names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        let all = "anchor body class enc epk exp from id nonce realm replyTo sig to ts type v";
+        assert_eq!(names, all.split(' ').collect::<Vec<_>>());
+        let required = "anchor body enc exp from id realm sig to ts type v";
+        let mut written: Vec<&str> =
+            schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        written.sort_unstable();
+        assert_eq!(written, required.split(' ').collect::<Vec<_>>());
     }
 }

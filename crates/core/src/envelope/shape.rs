@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 
 use super::{Class, Content, End, Envelope, Sealed, SealedType, check_ends};
 use crate::b64;
@@ -21,7 +22,7 @@ use crate::version::Version;
 /// An envelope, member by member.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Envelope")]
+#[schemars(rename = "Envelope", transform = agree)]
 pub(crate) struct Shape {
     /// The protocol.
     #[serde(rename = "v")]
@@ -111,6 +112,29 @@ impl Shape {
         };
         Ok((Envelope { id, realm, from, ts, exp, anchor, content }, sig))
     }
+}
+
+/// What the members of an envelope owe each other, as far as a schema can say it. [`Shape::check`] says all of it.
+fn agree(schema: &mut Schema) {
+    let presence = json!({
+        "to": { "required": ["team"] }, "enc": { "const": "none" }, "body": { "type": "object" },
+        "class": false, "epk": false, "nonce": false, "replyTo": false
+    });
+    let sealed = json!({
+        "to": { "required": ["device"] }, "enc": { "const": "x25519-aes256gcm" }, "body": { "type": "string" }
+    });
+    let updates = json!({ "enum": ["task.status", "task.artifact"] });
+    schema.insert(
+        "allOf".into(),
+        json!([
+            {
+                "if": { "properties": { "type": { "const": "presence" } } },
+                "then": { "properties": presence },
+                "else": { "properties": sealed, "required": ["class", "epk", "nonce"] }
+            },
+            { "if": { "properties": { "type": updates } }, "then": { "required": ["replyTo"] } }
+        ]),
+    );
 }
 
 /// The type of an envelope.
@@ -231,8 +255,12 @@ impl JsonSchema for To {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "oneOf": [
-                generator.subschema_for::<End>(),
-                { "type": "object", "properties": { "team": { "const": true } }, "required": ["team"] }
+                { "allOf": [generator.subschema_for::<End>()], "properties": { "team": false } },
+                {
+                    "type": "object",
+                    "properties": { "team": { "const": true }, "person": false, "device": false, "agent": false },
+                    "required": ["team"]
+                }
             ]
         })
     }
@@ -281,7 +309,10 @@ impl JsonSchema for Body {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "oneOf": [
-                { "type": "string", "pattern": "^[A-Za-z0-9_-]*$" },
+                {
+                    "type": "string",
+                    "pattern": "^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$"
+                },
                 generator.subschema_for::<PresencePayload>()
             ]
         })

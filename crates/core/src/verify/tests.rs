@@ -122,7 +122,8 @@ fn the_first_failing_step_decides() {
     let break_sig = |_: &mut Value| ();
     let break_to = |raw: &mut Value| raw["to"]["device"] = json!(bob().end.device);
     let break_shape = |raw: &mut Value| raw["id"] = json!("x");
-    let steps: [(fn(&mut Value), Code); 7] = [
+    type Step = (fn(&mut Value), Code);
+    let steps: [Step; 7] = [
         (break_shape, Code::InvalidRequest),
         (break_realm, Code::NotMember),
         (break_anchor, Code::InvalidRequest),

@@ -59,6 +59,13 @@ impl Lines {
         Self { buffer: Vec::new(), start: 0, scanned: 0, max, broken: false }
     }
 
+    /// The same reader, what it holds included, with another bound: the first line of a connection has a lower one.
+    #[must_use]
+    pub fn widened(mut self, max: usize) -> Self {
+        self.max = max;
+        self
+    }
+
     /// Takes what was read.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.broken {

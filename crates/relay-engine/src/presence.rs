@@ -1,0 +1,48 @@
+//! Presence: the latest of each machine is kept, and told to the other members.
+//! Spec: §6.5, §7 "presence"; W4.24 `presence`, W5.7
+
+use messaging_core::code::Code;
+use messaging_core::envelope::Content;
+use messaging_core::limits::PRESENCE_BYTES;
+use messaging_store::Turn;
+
+use crate::engine::RelayEngine;
+use crate::halt::{Halt, refuse};
+use crate::prepare::Ready;
+use crate::route::Checks;
+use crate::staged::Staged;
+use crate::store::{self, Party};
+
+impl RelayEngine {
+    /// Judges a presence in the order of W4.24, and keeps it. An outdated one is dropped without a word.
+    pub(crate) fn presence(
+        &mut self,
+        turn: &mut Turn<'_>,
+        party: &Party,
+        env: &Ready,
+    ) -> Result<(), Halt> {
+        let envelope = env.checked.envelope();
+        let Content::Presence(payload) = &envelope.content else {
+            return refuse(Code::InvalidRequest, "type");
+        };
+        let checks = Checks { party, env, now: turn.now };
+        checks.header()?;
+        let view = self.realms.view(&turn.tx, &party.realm)?;
+        checks.ends(view.as_ref())?;
+        if env.checked.body_len() > PRESENCE_BYTES {
+            return refuse(Code::TooLarge, "body");
+        }
+        checks.window()?;
+        drop(view);
+        self.charge_presence(party, turn.now)?;
+        let kept = store::presence::seq(&turn.tx, party)?;
+        if kept.is_some_and(|kept| payload.seq.0 <= kept) {
+            return Ok(());
+        }
+        let person = &envelope.from.person;
+        let text = env.deliver.env();
+        store::presence::put(&mut turn.tx, party, person, payload.seq.0, text, envelope.exp)?;
+        self.staged.push(Staged::Presence { party: *party, deliver: env.deliver.frame() });
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! The program `messaging-relay`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    messaging_relay::main(std::env::args_os())
+}

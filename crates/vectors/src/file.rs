@@ -98,7 +98,7 @@ impl Case {
 }
 
 /// Replaces every `{"$shared": NAME}` below `value`, at any depth.
-fn put_shared(value: &mut Value, shared: &Map<String, Value>) -> Result<(), FileFault> {
+pub(crate) fn put_shared(value: &mut Value, shared: &Map<String, Value>) -> Result<(), FileFault> {
     if let Some(name) = shared_name(value) {
         *value =
             shared.get(name).cloned().ok_or_else(|| FileFault::UnknownShared(name.to_owned()))?;

@@ -7,6 +7,7 @@ mod encodings;
 mod envelope;
 mod invites;
 mod keys;
+mod primitives;
 mod roster;
 
 /// One kind: arguments in, result or refusal out.
@@ -18,6 +19,7 @@ pub type Op = fn(&Args<'_>) -> Outcome;
 pub fn lookup(kind: &str) -> Option<Op> {
     encodings::lookup(kind)
         .or_else(|| keys::lookup(kind))
+        .or_else(|| primitives::lookup(kind))
         .or_else(|| roster::lookup(kind))
         .or_else(|| invites::lookup(kind))
         .or_else(|| connection::lookup(kind))

@@ -1,0 +1,34 @@
+//! Makes the files of `spec-vectors/`: our own known answers, from fixed seeds, byte for byte.
+//!
+//! Each case says in code what must come of it: a result that holds by the standard it tests, a
+//! code, or a result that the file then pins. A case that gives anything else is not written.
+
+mod book;
+mod jcs;
+mod keys;
+mod rfc;
+mod roster;
+mod signature;
+mod wire;
+
+pub use book::{Book, WriteError};
+
+/// A file of `spec-vectors/`: its name, and its text.
+pub type Written = (&'static str, String);
+
+/// Makes every file.
+///
+/// Errors: the case that did not give what it must.
+pub fn all() -> Result<Vec<Written>, WriteError> {
+    [
+        ("jcs.json", jcs::book as fn() -> Result<Book, WriteError>),
+        ("keys.json", keys::book),
+        ("rfc.json", rfc::book),
+        ("roster.json", roster::book),
+        ("signature.json", signature::book),
+        ("wire.json", wire::book),
+    ]
+    .into_iter()
+    .map(|(name, book)| Ok((name, book()?.print())))
+    .collect()
+}

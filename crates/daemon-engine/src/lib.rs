@@ -1,2 +1,56 @@
-//! The daemon's brain, synchronous.
+//! The daemon's brain, synchronous: what arrives goes in, what is to be done comes out.
+//!
+//! The engine knows nothing of sockets, files, threads, clocks or randomness sources: they are lent, or asked for by a wish
+//! and answered by an input. A whole daemon runs inside a test as a [`Loop`](messaging_store::Loop) over a store in memory.
+//!
+//! # The machine
+//! [`DaemonEngine`] is started from a store and a [`Boot`]; [`In`] and [`Out`] list everything that can happen and be wished.
+//! # The link to the relay
+//! `link` (the conversation), `realm` (the roster and its alarms), `appends` (entries of this machine), `inbound` (what
+//! arrives, in §5's order), `outbound` and `outbox` (what is said), `receipts` and `stages` (how far things came), `presence`.
+//! # The clients
+//! `ipc` and `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait),
+//! `sessions`, `directory` (addresses), `views` (rows as clients see them).
+//! # The home
+//! [`config`], [`identity`], `home` (which machine this is), `lifecycle`, `timers`, `trouble` (a failing store), `status`.
+//! # The record
+//! `store` is the only SQL, [`events`] every line of the log.
 #![forbid(unsafe_code)]
+
+mod appends;
+mod budgets;
+pub mod config;
+mod directory;
+mod engine;
+pub mod events;
+mod flows;
+mod handlers;
+mod history;
+mod home;
+pub mod identity;
+mod inbound;
+mod input;
+mod ipc;
+mod lifecycle;
+mod link;
+mod outbound;
+mod outbox;
+mod presence;
+mod realm;
+mod receipts;
+mod sessions;
+mod stages;
+mod status;
+mod store;
+mod subscriptions;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod trouble;
+mod views;
+mod work;
+
+pub use engine::{Boot, DaemonEngine, StartError, Ticket};
+pub use handlers::{LATER, PARTLY};
+pub use input::{ConnId, In, LinkFault, LinkId, Out, SaveToken, Tier};
+pub use store::LAYOUT;

@@ -125,6 +125,12 @@ impl From<&RosterPerson> for PersonId {
     }
 }
 
+impl From<super::Ulid> for Req {
+    fn from(id: super::Ulid) -> Self {
+        Self(id.as_str().into())
+    }
+}
+
 impl PersonId {
     /// Whether this is a hosted person's id.
     #[must_use]

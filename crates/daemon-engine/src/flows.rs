@@ -1,0 +1,111 @@
+//! Calls that take more than one step: each waits here as a named state, never as a parked future.
+//! Spec: §4, D3.2, D3.3, D1.7-65 to D1.7-76
+//!
+//! [`guest`] talks to a relay before this machine has a place in a team: founding, joining, and settling what a crash or a
+//! lost link left open. [`errands`] are an admin's roster entries, and who is told how they ended.
+
+mod errands;
+mod guest;
+mod intent;
+mod joining;
+#[cfg(test)]
+mod tests;
+
+use messaging_core::relay_auth::Challenge;
+use messaging_core::time::Mono;
+use messaging_ipc::request::RequestId;
+use messaging_store::{Effects, StoreError};
+use messaging_wire::RelayFrame;
+
+use crate::engine::DaemonEngine;
+use crate::input::{ConnId, Out, SaveToken};
+use crate::work::Work;
+
+pub(crate) use errands::{Errand, append, appended, roster_changed};
+pub(crate) use joining::{found, join};
+
+use errands::Errands;
+use guest::Guest;
+
+/// What is under way.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    guest: Option<Guest>,
+    errands: Errands,
+    /// The store may hold an unfinished create or join that nobody is settling.
+    look: bool,
+}
+
+impl Default for Flows {
+    fn default() -> Self {
+        Self { guest: None, errands: Errands::default(), look: true }
+    }
+}
+
+impl Flows {
+    /// When the flows want to be looked at.
+    pub(crate) fn deadline(&self) -> Option<Mono> {
+        if self.look {
+            return Some(Mono(0));
+        }
+        self.guest.as_ref().and_then(Guest::deadline)
+    }
+}
+
+/// Does what is due.
+pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
+    if engine.flows.look {
+        engine.flows.look = false;
+        guest::resume(engine, work)?;
+    }
+    guest::tend(engine, work)?;
+    errands::tidy(engine, work);
+    Ok(())
+}
+
+/// A relay challenged the guest.
+pub(crate) fn challenge(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    challenge: &Challenge,
+) -> Result<(), StoreError> {
+    guest::challenged(engine, work, challenge)
+}
+
+/// A relay spoke to the guest.
+pub(crate) fn frame(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    frame: RelayFrame,
+) -> Result<(), StoreError> {
+    guest::heard(engine, work, frame)
+}
+
+/// The guest's link is gone.
+pub(crate) fn down(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
+    guest::down(engine, work)
+}
+
+/// A file write has ended.
+pub(crate) fn saved(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    token: SaveToken,
+    ok: bool,
+) -> Result<(), StoreError> {
+    guest::saved(engine, work, token, ok)
+}
+
+/// A write failed: what a flow remembers may not be in the store. A guest starts again from what is; `answered` is the call
+/// that was told `internal` already.
+pub(crate) fn store_failed(
+    engine: &mut DaemonEngine,
+    answered: Option<(ConnId, &RequestId)>,
+    out: &mut Effects<Out>,
+) {
+    engine.flows.errands.forget(answered);
+    if let Some(guest) = engine.flows.guest.take() {
+        guest.abandon(answered, out);
+    }
+    engine.flows.look = true;
+}

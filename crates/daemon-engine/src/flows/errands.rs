@@ -1,0 +1,189 @@
+//! An admin's roster entries: who asked, what they are told when the entry is in, and what must follow it.
+//! Spec: §4, D1.7-72 to D1.7-76
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use messaging_core::code::{Code, Failure};
+use messaging_core::ids::{MachineId, Ulid};
+use messaging_core::roster::{Applied, Op, Role, Roster, RosterHead};
+use messaging_core::ticket::{InviteTicket, TextForm};
+use messaging_core::time::Ms;
+use messaging_ipc::error::Refusal;
+use messaging_ipc::request::RequestId;
+use messaging_ipc::results::Done;
+use messaging_ipc::results::team::{Invited, MachineRemoved, OneMember};
+use messaging_ipc::scalars::Secret;
+use messaging_store::StoreError;
+
+use crate::appends::{self, AppendTicket};
+use crate::engine::DaemonEngine;
+use crate::handlers;
+use crate::input::ConnId;
+use crate::ipc::Reply;
+use crate::work::{Work, judged};
+
+/// Why an entry is appended.
+#[derive(Debug)]
+pub(crate) enum Errand {
+    /// An invite was opened; its ticket goes to the caller.
+    Invite { reply: Reply, ticket: InviteTicket },
+    /// An invite was taken back.
+    Revoke { reply: Reply },
+    /// A machine's role was changed.
+    Role { reply: Reply, machine: MachineId },
+    /// A machine was removed.
+    Remove { reply: Reply, result: MachineRemoved },
+    /// An invite of a former admin is taken back, which nobody asked for by a call.
+    Tidy,
+}
+
+impl Errand {
+    fn reply(&self) -> Option<&Reply> {
+        match self {
+            Self::Invite { reply, .. }
+            | Self::Revoke { reply }
+            | Self::Role { reply, .. }
+            | Self::Remove { reply, .. } => Some(reply),
+            Self::Tidy => None,
+        }
+    }
+}
+
+/// The entries that somebody waits for.
+#[derive(Debug)]
+pub(super) struct Errands {
+    waiting: BTreeMap<AppendTicket, Errand>,
+    /// Former admins may have left invites open.
+    untidy: bool,
+}
+
+impl Default for Errands {
+    /// A last process may have died between a removal and what must follow it.
+    fn default() -> Self {
+        Self { waiting: BTreeMap::new(), untidy: true }
+    }
+}
+
+impl Errands {
+    /// Forgets the errand of a call that was answered already.
+    pub(super) fn forget(&mut self, answered: Option<(ConnId, &RequestId)>) {
+        self.waiting.retain(|_, errand| !is_answered(errand.reply(), answered));
+    }
+}
+
+/// Whether a reply is the one that was answered already.
+pub(super) fn is_answered(
+    reply: Option<&Reply>,
+    answered: Option<(ConnId, &RequestId)>,
+) -> bool {
+    match (reply, answered) {
+        (Some(reply), Some((conn, id))) => reply.conn == conn && reply.id == *id,
+        _ => false,
+    }
+}
+
+/// Appends an entry; whoever the errand names is told how it ended.
+pub(crate) fn append(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    op: Op,
+    errand: Errand,
+) {
+    let ticket = appends::submit(engine, work, op);
+    engine.flows.errands.waiting.insert(ticket, errand);
+}
+
+/// An entry's end is known.
+pub(crate) fn appended(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    ticket: AppendTicket,
+    outcome: Result<RosterHead, Failure>,
+) -> Result<(), StoreError> {
+    let Some(errand) = engine.flows.errands.waiting.remove(&ticket) else { return Ok(()) };
+    if let Err(failure) = outcome {
+        match errand.reply() {
+            Some(reply) => reply.refuse(work, failure.into()),
+            // A relay that was away is asked again; any other end needs no second try.
+            None => engine.flows.errands.untidy |= failure.code == Code::RelayUnavailable,
+        }
+        return Ok(());
+    }
+    match errand {
+        Errand::Invite { reply, ticket } => invited(work, &reply, &ticket),
+        Errand::Revoke { reply } => reply.result(work, &Done::OK),
+        Errand::Role { reply, machine } => match judged(handlers::one_member(engine, &machine))? {
+            Ok(member) => reply.result(work, &OneMember { member }),
+            Err(refusal) => reply.refuse(work, refusal),
+        },
+        Errand::Remove { reply, result } => reply.result(work, &result),
+        Errand::Tidy => {}
+    }
+    Ok(())
+}
+
+fn invited(work: &mut Work<'_, '_>, reply: &Reply, ticket: &InviteTicket) {
+    let text = ticket.encode().ok().and_then(|text| Secret::parse(&text).ok());
+    match text {
+        Some(text) => reply.result(work, &Invited {
+            invite_id: ticket.invite_id,
+            ticket: text,
+            person: ticket.person.clone(),
+            expires: ticket.expires,
+        }),
+        // An address of the allowed length always leaves room for a ticket.
+        None => reply.refuse(work, Refusal::code(Code::Internal)),
+    }
+}
+
+/// The roster has a new head: a removal or demotion by this machine is followed by the revocation of that admin's invites.
+pub(crate) fn roster_changed(
+    engine: &mut DaemonEngine,
+    _: &mut Work<'_, '_>,
+    applied: &Applied,
+) -> Result<(), StoreError> {
+    let takes_rights = matches!(
+        applied.entry.op(),
+        Op::MemberRemove { .. } | Op::MemberRole { role: Role::Member, .. }
+    );
+    engine.flows.errands.untidy |= takes_rights && engine.is_me(applied.entry.by());
+    Ok(())
+}
+
+/// Takes back what former admins left open, as soon as the relay is there.
+pub(super) fn tidy(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
+    if !engine.flows.errands.untidy || !engine.link.is_ready() {
+        return;
+    }
+    engine.flows.errands.untidy = false;
+    let Ok(ready) = engine.ready() else { return };
+    if ready.me.role != Role::Admin {
+        return;
+    }
+    for invite_id in orphans(ready.roster, &ready.me.machine, work.wall()) {
+        append(engine, work, Op::InviteRevoke { invite_id }, Errand::Tidy);
+    }
+}
+
+/// Invites that can still be used, made by machines whose admin's rights `me` took away.
+fn orphans(roster: &Roster, me: &MachineId, now: Ms) -> Vec<Ulid> {
+    let mut fallen = BTreeSet::new();
+    for entry in roster.entries() {
+        match entry.op() {
+            Op::MemberRemove { machine } | Op::MemberRole { machine, role: Role::Member }
+                if entry.by() == me =>
+            {
+                fallen.insert(*machine);
+            }
+            Op::MemberRole { machine, .. } => {
+                fallen.remove(machine);
+            }
+            _ => {}
+        }
+    }
+    roster
+        .open_invites()
+        .filter(|invite| invite.expires > now && fallen.contains(&invite.by))
+        .map(|invite| invite.id)
+        .collect()
+}

@@ -1,0 +1,99 @@
+//! `contacts.list`.
+//! Spec: §8.2 "contacts.list", §6.9 "Contact cards", D1.7-6, D3.12
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use messaging_core::ids::RosterPerson;
+use messaging_core::peer_text::PeerText;
+use messaging_core::presence::{Activity, PresenceText, Tier};
+use messaging_core::time::Ms;
+use messaging_ipc::params::Nothing;
+use messaging_ipc::results::session::Contacts;
+use messaging_ipc::scalars::True;
+use messaging_ipc::shapes::{
+    Ask, Can, DirectoryEntry, Reach, ReachSource, SessionState, SessionTier,
+};
+
+use super::{Answer, Call, Handled};
+use crate::directory::{self, Known};
+use crate::engine::DaemonEngine;
+use crate::history;
+use crate::work::Work;
+
+/// Everyone this machine knows: agents' sessions, and what the other persons among them accept.
+pub(super) fn list(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    _: &Call,
+    _: Nothing,
+) -> Handled<Contacts> {
+    let ready = engine.ready()?;
+    let mut known = directory::all(engine, work.tx)?;
+    known.sort_by_cached_key(|session| (!session.own, session.address()));
+    known.truncate(MAX_ENTRIES);
+    let others: BTreeSet<&RosterPerson> = known
+        .iter()
+        .map(|session| &session.member.person)
+        .filter(|person| **person != ready.me.person)
+        .collect();
+    let changes = history::last_changes(history::stays(ready.roster).values());
+    let reach = others.into_iter().map(|person| reach(person, &changes, work.wall())).collect();
+    let entries = known.iter().map(entry).collect();
+    Ok(Answer::Now(Contacts { entries, conversations: Vec::new(), reach }))
+}
+
+fn entry(known: &Known<'_>) -> DirectoryEntry {
+    let session = &known.session;
+    let shown = |text: &Option<PresenceText>| {
+        text.as_ref().map(|text| PeerText::new(text.as_str()))
+    };
+    DirectoryEntry {
+        address: known.address(),
+        person: (&known.member.person).into(),
+        device: known.member.machine,
+        label: known.member.label.clone(),
+        agent: session.agent.clone(),
+        client: session.client.clone(),
+        state: match session.state {
+            Activity::Idle => SessionState::Idle,
+            Activity::Busy => SessionState::Busy,
+        },
+        tier: match session.tier {
+            Tier::Push => SessionTier::Push,
+            Tier::Pull => SessionTier::Pull,
+        },
+        since: session.since,
+        online: known.online && !session.kept,
+        kept: session.kept.then_some(True),
+        wake: session.wake.then_some(True),
+        own: known.own.then_some(True),
+        repo: shown(&session.repo),
+        branch: shown(&session.branch),
+        doing: shown(&session.doing),
+        features: known.features.iter().map(|feature| PeerText::new(feature.as_str())).collect(),
+        name: None,
+        handle: None,
+        expect: Some(known.expect(true)),
+    }
+}
+
+/// What a person of the same organisation accepts unless they say otherwise.
+fn reach(
+    person: &RosterPerson,
+    changes: &BTreeMap<RosterPerson, Ms>,
+    now: Ms,
+) -> Reach {
+    let recent = |at: &Ms| now.since(*at) < CHANGE_SHOWN_MS;
+    Reach {
+        person: person.into(),
+        can: Can { chat: true, agent_mail: true, ask: Ask::Request, trusted_until: None },
+        source: ReachSource::Default,
+        at: None,
+        devices_changed_at: changes.get(person).copied().filter(recent),
+    }
+}
+
+/// Entries of one answer.
+const MAX_ENTRIES: usize = 2_000;
+/// How long a change of somebody's devices is shown, ms.
+const CHANGE_SHOWN_MS: u64 = 7 * 24 * 60 * 60 * 1000;

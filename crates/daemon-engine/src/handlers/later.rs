@@ -1,0 +1,132 @@
+//! The methods that come with later releases: each is in the table, checks its parameters, and says that it is not here.
+//! Spec: D1.7
+//!
+//! When a method is built, its line here goes and its handler stands in a file of its own.
+
+use messaging_core::code::Code;
+use messaging_ipc::error::NOT_IN_THIS_BUILD;
+use messaging_ipc::methods::Method;
+
+use super::{Call, Handled};
+use crate::engine::DaemonEngine;
+use crate::work::{Halt, Work};
+
+/// The one answer of every method below.
+pub(super) fn later<P, R>(
+    _: &mut DaemonEngine,
+    _: &mut Work<'_, '_>,
+    _: &Call,
+    _: P,
+) -> Handled<R> {
+    Err(not_in_this_build())
+}
+
+/// The refusal of what is not built yet.
+pub(super) fn not_in_this_build() -> Halt {
+    Halt::refused(Code::Internal, NOT_IN_THIS_BUILD)
+}
+
+macro_rules! later_methods {
+    ($($module:ident { $($variant:ident $handler:ident,)+ })+) => {
+        $(
+            pub(super) mod $module {
+                $(pub(in crate::handlers) use super::later as $handler;)+
+            }
+        )+
+
+        /// The methods that this build does not have yet.
+        pub const LATER: &[Method] = &[$($(Method::$variant,)+)+];
+    };
+}
+
+later_methods! {
+    device {
+        DeviceBind bind,
+        DeviceApprovePreview approve_preview,
+        DeviceRemovePreview remove_preview,
+        DeviceRemove remove,
+        DeviceLink link,
+        DeviceLogin login,
+        DeviceLoginStatus login_status,
+        DeviceLoginCancel login_cancel,
+        DeviceApprove approve,
+    }
+    conv {
+        ConvRead read,
+        ConvList list,
+        ConvMarkRead mark_read,
+        ConvSubscribe subscribe,
+    }
+    search { Search search, }
+    task {
+        TaskGet get,
+        TaskList list,
+        TaskUpdate update,
+        TaskCancel cancel,
+    }
+    person {
+        PersonSend send,
+    }
+    people {
+        PeopleSearch search,
+        PeopleGet get,
+    }
+    grant {
+        GrantList list,
+        GrantSet set,
+        GrantSetPreview set_preview,
+    }
+    request {
+        RequestList list,
+        RequestAnswer answer,
+        RequestAnswerPreview answer_preview,
+    }
+    contact {
+        ContactRequest request,
+        ContactRequestPreview request_preview,
+    }
+    card { CardGet get, }
+    agents {
+        AgentsList list,
+        AgentsRead read,
+    }
+    notice {
+        NoticeSubscribe subscribe,
+        NoticeList list,
+        NoticeAck ack,
+    }
+    identity {
+        IdentityReplacePreview replace_preview,
+        IdentityReplace replace,
+        IdentityRotateEnc rotate_enc,
+    }
+    directory {
+        DirectoryErasePreview erase_preview,
+        DirectoryErase erase,
+    }
+    channel {
+        ChannelCreate create,
+        ChannelInvite invite,
+        ChannelLeave leave,
+        ChannelRemove remove,
+    }
+    daemon { DaemonSnapshot snapshot, }
+    wake {
+        WakeArm arm,
+        WakeDisarm disarm,
+    }
+    team {
+        TeamPrepare prepare,
+        TeamPair pair,
+        TeamAdd add,
+        TeamClaim claim,
+        TeamPairCancel pair_cancel,
+        TeamRekey rekey,
+    }
+}
+
+/// What a built method does not do yet, in words for a reader.
+pub const PARTLY: &[(Method, &str)] = &[
+    (Method::MsgSend, "a line to a person or a channel"),
+    (Method::MsgSend, "a task"),
+];

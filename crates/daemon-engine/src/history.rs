@@ -1,0 +1,64 @@
+//! The devices of persons as the roster's history tells them: when one came, when and how it went.
+//! Spec: §8.2 "Devices", D1.6 `DeviceView`, D1.7 rows 55 and 74
+
+use std::collections::BTreeMap;
+
+use messaging_core::ids::{Label, MachineId, RosterPerson};
+use messaging_core::roster::{Op, Roster};
+use messaging_core::time::Ms;
+
+/// One machine's time in the team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stay {
+    pub(crate) machine: MachineId,
+    pub(crate) person: RosterPerson,
+    pub(crate) label: Label,
+    /// When it was admitted.
+    pub(crate) since: Ms,
+    /// When it was removed, and by whom.
+    pub(crate) removed: Option<(Ms, MachineId)>,
+}
+
+/// Every machine that ever was in the team, by its id. Cost: one walk over the chain.
+pub(crate) fn stays(roster: &Roster) -> BTreeMap<MachineId, Stay> {
+    let mut stays: BTreeMap<MachineId, Stay> = BTreeMap::new();
+    for entry in roster.entries() {
+        match entry.op() {
+            Op::Genesis { founder: member, .. }
+            | Op::MemberAdd { member }
+            | Op::InviteRedeem { member, .. } => {
+                let stay = Stay {
+                    machine: member.machine,
+                    person: member.person.clone(),
+                    label: member.label.clone(),
+                    since: entry.ts(),
+                    removed: None,
+                };
+                stays.insert(member.machine, stay);
+            }
+            Op::MemberRemove { machine } => {
+                if let Some(stay) = stays.get_mut(machine) {
+                    stay.removed = Some((entry.ts(), *entry.by()));
+                }
+            }
+            Op::MemberRole { .. }
+            | Op::MemberRekey { .. }
+            | Op::InviteCreate { .. }
+            | Op::InviteRevoke { .. } => {}
+        }
+    }
+    stays
+}
+
+/// When a machine of each person last came or went.
+pub(crate) fn last_changes<'s>(
+    stays: impl IntoIterator<Item = &'s Stay>,
+) -> BTreeMap<RosterPerson, Ms> {
+    let mut last: BTreeMap<RosterPerson, Ms> = BTreeMap::new();
+    for stay in stays {
+        let at = stay.removed.map_or(stay.since, |(at, _)| at);
+        let known = last.entry(stay.person.clone()).or_insert(at);
+        *known = (*known).max(at);
+    }
+    last
+}

@@ -1,0 +1,512 @@
+//! The conversation with the relay: dial, challenge, hello, welcome, the roster first, then everything else.
+//! Spec: §7 "Connecting", "Paging", "Welcome, client side"; D3.7, D3.28
+//!
+//! One link at a time. It serves this machine as a member, or a guest who has no place in a team yet (founding, joining):
+//! then [`flows`](crate::flows) own the frames after the challenge.
+
+mod roster;
+mod words;
+
+use messaging_core::code::Code;
+use messaging_core::ids::{RelayUrl, Req, Ulid};
+use messaging_core::limits::{BACKOFF_MAX_MS, BACKOFF_MIN_MS, FRAME_BYTES, ROSTER_FRAME_BYTES};
+use messaging_core::random;
+use messaging_core::relay_auth::{Challenge, RosterHello};
+use messaging_core::time::{Mono, Ms};
+use messaging_core::url::origin;
+use messaging_store::StoreError;
+use messaging_wire::{
+    ClientFrame, CloseCode, ErrorFrame, FrameError, Hello, Nack, RelayFrame, Welcome,
+};
+
+use crate::engine::DaemonEngine;
+use crate::events::LogEvent;
+use crate::home::Standing;
+use crate::input::{LinkFault, LinkId, Out};
+use crate::work::Work;
+use crate::{appends, flows, inbound, outbox};
+
+pub(crate) use roster::{sync_for_append, sync_for_outbox, sync_to};
+
+/// The link.
+#[derive(Debug)]
+pub(crate) struct Link {
+    id: LinkId,
+    phase: Phase,
+    /// Whom the link serves as a guest; none for the member's own link.
+    guest: Option<RelayUrl>,
+    /// Tries since the last welcome that lasted.
+    tries: u32,
+    /// Never dial before: the store could not hold what would come.
+    rest_until: Mono,
+    sync: Option<roster::Sync>,
+    last_req: u64,
+    /// When `phase` last changed between connected, connecting and offline.
+    since: Ms,
+    last_error: Option<LastError>,
+}
+
+/// Where the conversation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// There is nothing to dial.
+    Off,
+    /// Between two tries.
+    Waiting { until: Mono },
+    /// The shell is connecting.
+    Dialing { by: Mono },
+    /// Connected; the challenge is due.
+    Open { by: Mono },
+    /// A guest talks; `flows` keep the time.
+    Guest,
+    /// The hello is out; the welcome is due.
+    Greeting { by: Mono },
+    /// Welcomed; the roster may still be behind.
+    Welcomed { at: Mono, roster_first: bool },
+}
+
+/// The last thing that went wrong, in our own words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LastError {
+    pub(crate) words: &'static str,
+    pub(crate) at: Ms,
+}
+
+/// What a client of this daemon is told about the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkState {
+    Connected,
+    Connecting,
+    Offline,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            id: LinkId(0),
+            phase: Phase::Off,
+            guest: None,
+            tries: 0,
+            rest_until: Mono(0),
+            sync: None,
+            last_req: 0,
+            since: Ms(0),
+            last_error: None,
+        }
+    }
+}
+
+impl Link {
+    /// What the link is, and since when.
+    pub(crate) fn state(&self) -> (LinkState, Ms) {
+        let state = match self.phase {
+            Phase::Off | Phase::Waiting { .. } => LinkState::Offline,
+            Phase::Dialing { .. } | Phase::Open { .. } | Phase::Guest | Phase::Greeting { .. } => {
+                LinkState::Connecting
+            }
+            Phase::Welcomed { .. } => LinkState::Connected,
+        };
+        (state, self.since)
+    }
+
+    /// Whether envelopes may flow: welcomed as a member, with a roster that is up to the welcome.
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Welcomed { roster_first: false, .. })
+    }
+
+    /// Whether entries are being fetched.
+    pub(crate) fn is_syncing(&self) -> bool {
+        self.sync.is_some()
+    }
+
+    /// The last thing that went wrong.
+    pub(crate) fn last_error(&self) -> Option<LastError> {
+        self.last_error
+    }
+
+    /// Notes something worth telling, in our own words.
+    pub(crate) fn report(&mut self, work: &mut Work<'_, '_>, words: &'static str) {
+        self.last_error = Some(LastError { words, at: work.wall() });
+        work.log(LogEvent::RelayError { reason: words });
+    }
+
+    /// Sends a frame on the present link.
+    pub(crate) fn send(&self, work: &mut Work<'_, '_>, text: String) {
+        work.wish(Out::LinkSend { link: self.id, text });
+    }
+
+    /// A request name that no other request of this process has.
+    pub(crate) fn req(&mut self) -> Req {
+        self.last_req += 1;
+        Req::from(Ulid::from_parts(Ms(self.last_req), [0; 10]))
+    }
+
+    /// When the link wants to be looked at.
+    pub(crate) fn deadline(&self) -> Option<Mono> {
+        let phase = match self.phase {
+            Phase::Off | Phase::Guest => None,
+            Phase::Waiting { until } => Some(until.max(self.rest_until)),
+            Phase::Dialing { by } | Phase::Open { by } | Phase::Greeting { by } => Some(by),
+            Phase::Welcomed { .. } => None,
+        };
+        phase.into_iter().chain(self.sync.as_ref().map(|sync| sync.by)).min()
+    }
+
+    fn become_phase(&mut self, work: &Work<'_, '_>, phase: Phase) {
+        let before = self.state().0;
+        self.phase = phase;
+        if self.state().0 != before {
+            self.since = work.wall();
+        }
+    }
+
+    /// Dials for a guest. A link that is open is given up.
+    pub(crate) fn guest(&mut self, work: &mut Work<'_, '_>, url: RelayUrl) {
+        self.sync = None;
+        self.guest = Some(url.clone());
+        self.dial(work, url);
+    }
+
+    fn dial(&mut self, work: &mut Work<'_, '_>, url: RelayUrl) {
+        self.id = LinkId(self.id.0 + 1);
+        self.tries = self.tries.saturating_add(1);
+        work.log(LogEvent::RelayConnecting { attempt: self.tries });
+        work.wish(Out::Dial { link: self.id, url, max_frame: ROSTER_FRAME_BYTES });
+        self.become_phase(work, Phase::Dialing { by: work.mono().plus(CONNECT_MS) });
+    }
+
+    /// The store failed: whatever the link was told last may not have happened. Everything starts again from the store.
+    pub(crate) fn drop_for_store(&mut self, until: Mono, now: Ms) -> Option<LinkId> {
+        self.rest_until = until;
+        self.sync = None;
+        let open = !matches!(self.phase, Phase::Off | Phase::Waiting { .. });
+        if open {
+            self.since = now;
+        }
+        if self.phase != Phase::Off {
+            self.phase = Phase::Waiting { until };
+        }
+        self.guest = None;
+        open.then_some(self.id)
+    }
+}
+
+/// Begins or ends the member's link, as the home's standing demands. A guest is left alone.
+pub(crate) fn settle(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
+    if engine.link.guest.is_some() {
+        return;
+    }
+    let serves = engine.home.standing(engine.realm.roster()) == Standing::Member
+        && engine.config.relay.is_some();
+    if serves && engine.link.phase == Phase::Off {
+        let until = work.mono();
+        engine.link.become_phase(work, Phase::Waiting { until });
+    }
+}
+
+/// Ends guest talk and dials as a member, at once.
+pub(crate) fn join_realm(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
+    hang_up(engine, work);
+    engine.link.tries = 0;
+    settle(engine, work);
+}
+
+/// Dials at once when the link waits for its next try: the machine woke, or somebody needs the relay now.
+pub(crate) fn redial_now(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
+    if let Phase::Waiting { until } = &mut engine.link.phase {
+        *until = work.now.mono;
+    }
+}
+
+/// Ends guest talk, or the present link, without a word about it.
+pub(crate) fn hang_up(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
+    if !matches!(engine.link.phase, Phase::Off | Phase::Waiting { .. }) {
+        work.wish(Out::LinkClose { link: engine.link.id });
+    }
+    engine.link.guest = None;
+    engine.link.sync = None;
+    engine.link.become_phase(work, Phase::Off);
+    forget_link(engine);
+}
+
+/// Closes the link and dials no more: this machine was removed.
+pub(crate) fn close_for_good(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
+    hang_up(engine, work);
+    engine.link.report(work, "this machine was removed from its team");
+}
+
+/// Does what is due.
+pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
+    let now = work.mono();
+    match engine.link.phase {
+        Phase::Off => settle(engine, work),
+        Phase::Waiting { .. } | Phase::Guest | Phase::Welcomed { .. } => {}
+        Phase::Dialing { by } | Phase::Open { by } | Phase::Greeting { by } => {
+            if by <= now {
+                fail(engine, work, "the relay did not answer in time", Wait::Usual)?;
+            }
+        }
+    }
+    if engine.link.sync.as_ref().is_some_and(|sync| sync.by <= now) {
+        fail(engine, work, "the relay did not send roster entries in time", Wait::Usual)?;
+    }
+    if let Phase::Waiting { until } = engine.link.phase
+        && until.max(engine.link.rest_until) <= now
+    {
+        match (&engine.config.relay, engine.home.standing(engine.realm.roster())) {
+            (Some(url), Standing::Member) => engine.link.dial(work, url.clone()),
+            _ => engine.link.become_phase(work, Phase::Off),
+        }
+    }
+    Ok(())
+}
+
+/// The WebSocket is open.
+pub(crate) fn up(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, link: LinkId) {
+    if link == engine.link.id && matches!(engine.link.phase, Phase::Dialing { .. }) {
+        let by = work.mono().plus(GREETING_MS);
+        engine.link.become_phase(work, Phase::Open { by });
+    }
+}
+
+/// The link is gone.
+pub(crate) fn down(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    link: LinkId,
+    close: Option<u16>,
+    why: LinkFault,
+) -> Result<(), StoreError> {
+    if link != engine.link.id || matches!(engine.link.phase, Phase::Off | Phase::Waiting { .. }) {
+        return Ok(());
+    }
+    work.log(LogEvent::RelayClosed { code: close.map(u32::from) });
+    let code = close.and_then(CloseCode::of);
+    let told = matches!(code, Some(CloseCode::AuthFailed | CloseCode::Protocol | CloseCode::Full))
+        && engine.link.last_error.is_some_and(|error| error.at >= engine.link.since);
+    if !told {
+        engine.link.report(work, words::of_close(code, why));
+    }
+    let wait = match code {
+        Some(CloseCode::AuthFailed | CloseCode::Removed | CloseCode::Replaced) => Wait::Long,
+        _ => Wait::Usual,
+    };
+    lost(engine, work, wait)
+}
+
+/// A text frame came.
+pub(crate) fn frame(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    link: LinkId,
+    text: &str,
+) -> Result<(), StoreError> {
+    if link != engine.link.id {
+        return Ok(());
+    }
+    let frame = match RelayFrame::parse(text.as_bytes(), ROSTER_FRAME_BYTES) {
+        Ok(frame) => frame,
+        Err(FrameError::Shape { .. }) => {
+            engine.link.report(work, "the relay sent a frame of a wrong shape");
+            return Ok(());
+        }
+        Err(FrameError::NoFrame) => {
+            return fail(engine, work, "the relay sent something that is no frame", Wait::Usual);
+        }
+    };
+    if text.len() > FRAME_BYTES && !matches!(frame, RelayFrame::Roster(_)) {
+        return fail(engine, work, "the relay sent too large a frame", Wait::Usual);
+    }
+    match (engine.link.phase, frame) {
+        (Phase::Open { .. }, RelayFrame::Challenge(challenge)) => {
+            let challenge = Challenge { relay: challenge.relay, nonce: challenge.nonce };
+            challenged(engine, work, &challenge)
+        }
+        (Phase::Guest, frame) => flows::frame(engine, work, frame),
+        (Phase::Greeting { .. }, RelayFrame::Welcome(welcome)) => welcomed(engine, work, welcome),
+        (Phase::Open { .. } | Phase::Greeting { .. }, RelayFrame::Error(error)) => {
+            refused(engine, work, &error);
+            Ok(())
+        }
+        (Phase::Welcomed { .. }, frame) => served(engine, work, frame),
+        _ => Ok(()),
+    }
+}
+
+fn challenged(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    challenge: &Challenge,
+) -> Result<(), StoreError> {
+    let url = engine.link.guest.as_ref().or(engine.config.relay.as_ref());
+    // A relay that names another origin could pass this hello on to it.
+    if url.and_then(|url| origin(url.as_str())).as_deref() != Some(challenge.relay.as_str()) {
+        return fail(engine, work, "the relay names another origin than its own", Wait::Long);
+    }
+    if engine.link.guest.is_some() {
+        engine.link.become_phase(work, Phase::Guest);
+        return flows::challenge(engine, work, challenge);
+    }
+    let hello = match engine.home.ready(engine.realm.roster()) {
+        Ok(ready) => engine.realm.id().and_then(|team| {
+            RosterHello::sign(challenge, team, work.wall(), &ready.keys.identity.signing).ok()
+        }),
+        Err(_) => None,
+    };
+    let Some(RosterHello { team, machine, ts, sig }) = hello else {
+        hang_up(engine, work);
+        return Ok(());
+    };
+    let text = ClientFrame::Hello(Hello { team, machine, ts, sig }).print();
+    engine.link.send(work, text);
+    let by = work.mono().plus(GREETING_MS);
+    engine.link.become_phase(work, Phase::Greeting { by });
+    Ok(())
+}
+
+fn welcomed(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    welcome: Welcome,
+) -> Result<(), StoreError> {
+    work.log(LogEvent::RelayWelcome { head: welcome.head.seq });
+    let at = work.mono();
+    engine.link.become_phase(work, Phase::Welcomed { at, roster_first: true });
+    engine.realm.set_online(welcome.online);
+    roster::catch_up(engine, work, &welcome.head)
+}
+
+/// The roster is up to the welcome: envelopes may flow.
+fn ready(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
+    if let Phase::Welcomed { roster_first, .. } = &mut engine.link.phase {
+        *roster_first = false;
+    }
+    engine.presence.linked();
+    engine.outbox.linked();
+    appends::linked(engine);
+    inbound::resume(engine, work)
+}
+
+/// A refusal before the welcome, told in our own words. The close follows.
+fn refused(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, error: &ErrorFrame) {
+    engine.link.report(work, words::of_hello(error.code));
+}
+
+fn served(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    frame: RelayFrame,
+) -> Result<(), StoreError> {
+    match frame {
+        RelayFrame::Roster(page) => roster::page(engine, work, page),
+        RelayFrame::RosterOk(ok) => appends::accepted(engine, work, &ok),
+        RelayFrame::Ack(id) => outbox::acked(engine, work, &id),
+        RelayFrame::Nack(nack) => nacked(engine, work, &nack),
+        RelayFrame::Error(error) => {
+            engine.link.report(work, words::of_error(error.code));
+            Ok(())
+        }
+        RelayFrame::Deliver(deliver) => inbound::arrived(engine, work, deliver),
+        RelayFrame::Peer(peer) => {
+            engine.realm.peer(peer.machine, peer.online);
+            Ok(())
+        }
+        RelayFrame::Challenge(_)
+        | RelayFrame::Welcome(_)
+        | RelayFrame::Pong(_)
+        | RelayFrame::Unknown => Ok(()),
+    }
+}
+
+fn nacked(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    nack: &Nack,
+) -> Result<(), StoreError> {
+    if engine.link.sync.as_ref().is_some_and(|sync| sync.req == nack.id) {
+        let wait = if nack.code == Code::RateLimited { Wait::Long } else { Wait::Usual };
+        return fail(engine, work, "the relay refused to send roster entries", wait);
+    }
+    if engine.appends.names(&nack.id) {
+        return appends::refused(engine, work, nack);
+    }
+    outbox::nacked(engine, work, nack)
+}
+
+/// How long to wait before the next try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// The usual backoff.
+    Usual,
+    /// At least 15 s: the same answer would come again.
+    Long,
+}
+
+/// Gives the link up for a reason of our own.
+fn fail(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    words: &'static str,
+    wait: Wait,
+) -> Result<(), StoreError> {
+    engine.link.report(work, words);
+    work.wish(Out::LinkClose { link: engine.link.id });
+    lost(engine, work, wait)
+}
+
+/// A link that the relay answers nothing on is worth nothing.
+pub(crate) fn give_up(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    words: &'static str,
+) -> Result<(), StoreError> {
+    fail(engine, work, words, Wait::Usual)
+}
+
+/// What the link carried is in doubt, and the next try is set.
+fn lost(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, wait: Wait) -> Result<(), StoreError> {
+    if let Phase::Welcomed { at, .. } = engine.link.phase
+        && work.mono().since(at) >= STABLE_MS
+    {
+        engine.link.tries = 0;
+    }
+    let was_guest = engine.link.guest.take().is_some();
+    engine.link.sync = None;
+    forget_link(engine);
+    let until = work.mono().plus(backoff(engine.link.tries, wait, work));
+    engine.link.become_phase(work, Phase::Waiting { until });
+    if was_guest {
+        engine.link.become_phase(work, Phase::Off);
+        flows::down(engine, work)?;
+    }
+    Ok(())
+}
+
+/// Forgets what only holds for one link.
+pub(crate) fn forget_link(engine: &mut DaemonEngine) {
+    engine.outbox.unlinked();
+    engine.inbound.unlinked();
+    engine.presence.unlinked();
+    engine.appends.unlinked();
+    engine.realm.set_online([]);
+}
+
+/// Full jitter over a doubling bound. Spec: W1.3 "client backoff"
+fn backoff(tries: u32, wait: Wait, work: &mut Work<'_, '_>) -> u64 {
+    let doublings = tries.saturating_sub(1).min(10);
+    let bound = (BACKOFF_MIN_MS << doublings).min(BACKOFF_MAX_MS);
+    let usual = random::below(work.rng, bound + 1);
+    match wait {
+        Wait::Usual => usual,
+        Wait::Long => usual.max(LONG_WAIT_MS),
+    }
+}
+
+/// For the shell to connect.
+const CONNECT_MS: u64 = 30_000;
+/// For the relay to say its next word before the welcome; its own limit for a hello is 10 s.
+const GREETING_MS: u64 = 15_000;
+/// A welcome that lasted this long starts the backoff afresh.
+const STABLE_MS: u64 = 30_000;
+/// After a close that will only repeat itself.
+const LONG_WAIT_MS: u64 = 15_000;

@@ -1,0 +1,21 @@
+//! The daemon's tables: every SQL statement of this crate stands here, one file per table.
+//! Spec: §8.8, D3.29
+//!
+//! A row type holds what its table's text columns mean; a text that is none of our values reads as a damaged store.
+//! JSON columns hold wire JSON.
+
+mod columns;
+pub(crate) mod evidence;
+pub(crate) mod idempotency;
+pub(crate) mod inbox;
+pub(crate) mod kv;
+pub(crate) mod outbox;
+pub(crate) mod presence;
+pub(crate) mod roster;
+mod schema;
+pub(crate) mod seen;
+pub(crate) mod sent;
+pub(crate) mod sessions;
+pub(crate) mod sweep;
+
+pub use schema::LAYOUT;

@@ -1,0 +1,100 @@
+//! `presence`: the latest presence of each other machine, online or not.
+//! Spec: §6.5, D3.18
+
+use messaging_core::ids::{MachineId, PersonId};
+use messaging_core::presence::PresencePayload;
+use messaging_core::time::Ms;
+use messaging_store::{Row, StoreError, Tx, View, params};
+
+use super::columns::{Columns, Read, stored};
+
+/// The latest presence of a machine.
+#[derive(Clone, Debug)]
+pub(crate) struct PresenceRow {
+    pub(crate) device: MachineId,
+    pub(crate) person: PersonId,
+    pub(crate) seq: u64,
+    /// When the machine sent it.
+    pub(crate) ts: Ms,
+    pub(crate) body: PresencePayload,
+    pub(crate) received_at: Ms,
+}
+
+const COLUMNS: &str = "device, person, seq, ts, body, received_at";
+
+fn read(row: &Row<'_>) -> Read<PresenceRow> {
+    let mut c = Columns::of(row);
+    Ok(PresenceRow {
+        device: c.value()?,
+        person: c.value()?,
+        seq: c.count()?,
+        ts: c.ms()?,
+        body: c.json()?,
+        received_at: c.ms()?,
+    })
+}
+
+/// The latest presence of `device`.
+pub(crate) fn get(view: &View<'_>, device: &MachineId) -> Result<Option<PresenceRow>, StoreError> {
+    view.row(
+        &format!("SELECT {COLUMNS} FROM presence WHERE device = ?1"),
+        params![device.as_str()],
+        read,
+    )
+}
+
+/// The number of the latest presence of `device`.
+pub(crate) fn last_seq(view: &View<'_>, device: &MachineId) -> Result<Option<u64>, StoreError> {
+    view.row("SELECT seq FROM presence WHERE device = ?1", params![device.as_str()], |row| {
+        Columns::of(row).count()
+    })
+}
+
+/// Every machine's latest presence, by device.
+pub(crate) fn all(view: &View<'_>) -> Result<Vec<PresenceRow>, StoreError> {
+    view.rows(&format!("SELECT {COLUMNS} FROM presence ORDER BY device"), (), read)
+}
+
+/// The presences of one person's machines, by device.
+pub(crate) fn of_person(
+    view: &View<'_>,
+    person: &PersonId,
+) -> Result<Vec<PresenceRow>, StoreError> {
+    view.rows(
+        &format!("SELECT {COLUMNS} FROM presence WHERE person = ?1 ORDER BY device"),
+        params![person.as_str()],
+        read,
+    )
+}
+
+/// Replaces the machine's presence.
+pub(crate) fn put(
+    tx: &mut Tx<'_>,
+    device: &MachineId,
+    person: &PersonId,
+    seq: u64,
+    ts: Ms,
+    body: &str,
+    received_at: Ms,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO presence (device, person, seq, ts, body, received_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (device) DO UPDATE SET person = excluded.person, seq = excluded.seq, ts = excluded.ts,
+           body = excluded.body, received_at = excluded.received_at",
+        params![
+            device.as_str(),
+            person.as_str(),
+            stored(seq),
+            ts.as_i64(),
+            body,
+            received_at.as_i64()
+        ],
+    )?;
+    Ok(())
+}
+
+/// Forgets a machine that left.
+pub(crate) fn delete(tx: &mut Tx<'_>, device: &MachineId) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM presence WHERE device = ?1", params![device.as_str()])?;
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! Deletes what has reached its end, table by table.
+//! Spec: D3.21
+
+use messaging_core::time::Ms;
+use messaging_store::{StoreError, Tx, params};
+
+use crate::config::Retention;
+
+/// Deletes what is past its time and returns how many rows went.
+///
+/// Never by age: unread items of a live or kept session.
+pub(crate) fn run(tx: &mut Tx<'_>, keep: &Retention, now: Ms) -> Result<usize, StoreError> {
+    let at = |days: u16| now.minus(u64::from(days) * DAY_MS).as_i64();
+    let mut rows = 0;
+    rows += tx.execute("DELETE FROM seen WHERE until <= ?1", params![now.as_i64()])?;
+    rows += tx.execute("DELETE FROM idempotency WHERE until <= ?1", params![now.as_i64()])?;
+    rows += tx.execute(
+        "DELETE FROM inbox WHERE stage = 'read' AND read_at <= ?1",
+        params![at(keep.read_days)],
+    )?;
+    rows += tx.execute(
+        "DELETE FROM inbox WHERE stage <> 'read' AND session_id IN (
+           SELECT id FROM sessions WHERE closed_at <= ?1)",
+        params![at(keep.orphaned_days)],
+    )?;
+    rows += tx.execute(
+        "DELETE FROM sent WHERE settled_at <= ?1 OR (settled_at IS NULL AND exp <= ?1)",
+        params![at(keep.sent_days)],
+    )?;
+    rows += tx.execute(
+        "DELETE FROM sessions WHERE closed_at IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM inbox WHERE session_id = sessions.id)
+           AND NOT EXISTS (SELECT 1 FROM sent WHERE session_id = sessions.id)
+           AND NOT EXISTS (SELECT 1 FROM tasks WHERE session_id = sessions.id)",
+        (),
+    )?;
+    Ok(rows)
+}
+
+const DAY_MS: u64 = 86_400_000;

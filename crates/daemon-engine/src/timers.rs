@@ -1,0 +1,52 @@
+//! What the clock alone brings: expiry each minute, retention each six hours.
+//! Spec: D0 "timer sweep / retention sweep", D3.21
+
+use messaging_core::time::Mono;
+use messaging_store::StoreError;
+
+use crate::engine::DaemonEngine;
+use crate::events::LogEvent;
+use crate::store::sweep;
+use crate::work::Work;
+use crate::{outbox, sessions};
+
+/// When the sweeps are due.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    minute: Mono,
+    retention: Mono,
+}
+
+impl Timers {
+    /// Both are due at the start.
+    pub(crate) fn new(now: Mono) -> Self {
+        Self { minute: now, retention: now }
+    }
+
+    /// When the next sweep is due.
+    pub(crate) fn deadline(&self) -> Option<Mono> {
+        Some(self.minute.min(self.retention))
+    }
+}
+
+/// Sweeps what is due.
+pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
+    let now = work.mono();
+    if engine.timers.minute <= now {
+        engine.timers.minute = now.plus(MINUTE_MS);
+        outbox::expire(engine, work)?;
+        sessions::sweep(engine, work)?;
+        engine.budgets.forget_full(now);
+    }
+    if engine.timers.retention <= now {
+        engine.timers.retention = now.plus(RETENTION_MS);
+        let rows = sweep::run(work.tx, &engine.config.retention, work.wall())?;
+        if rows > 0 {
+            work.log(LogEvent::SweepDone { rows: rows as u64 });
+        }
+    }
+    Ok(())
+}
+
+const MINUTE_MS: u64 = 60_000;
+const RETENTION_MS: u64 = 6 * 3_600_000;

@@ -1,0 +1,393 @@
+//! The load: machines of one team that send as fast as their acks let them, and recipients that take at once.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
+use messaging_core::envelope::{End, SealedType};
+use messaging_core::ids::{Hash, Label, MachineId, PersonId, Req, RosterPerson, TeamName, Ulid};
+use messaging_core::keys::Identity;
+use messaging_core::limits::ROSTER_FRAME_BYTES;
+use messaging_core::random;
+use messaging_core::realm::Anchor;
+use messaging_core::roster::{self, Member, Op, Role, Roster};
+use messaging_core::seal::{SealRequest, seal};
+use messaging_core::testing::SeededRandom;
+use messaging_core::time::Ms;
+use messaging_relay::{Config, GenesisPolicy, Relay};
+use messaging_runtime::log::{Level, Logger};
+use messaging_wire::{Challenge, ClientFrame, Hello, RelayFrame, RosterAppend, text};
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio::sync::{Barrier, oneshot};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+/// How many machines send, and how many envelopes each has on the way at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) senders: usize,
+    pub(crate) in_flight: usize,
+}
+
+/// What one run showed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figures {
+    pub(crate) messages: usize,
+    /// Durable, acknowledged sends a second, from the first send to the last ack.
+    pub(crate) sends_per_second: f64,
+    /// The same until the last envelope was delivered and its own ack sent.
+    pub(crate) taken_per_second: f64,
+    pub ack_p50: Duration,
+    pub ack_p99: Duration,
+    /// CPU of the relay's own threads, seconds, until everything was taken.
+    pub(crate) cpu_per_message: f64,
+}
+
+const BODY: usize = 1_024;
+/// More recipients than this would measure the load's own task switches.
+const RECIPIENTS: usize = 16;
+/// The relay's threads, which the load's must not be named like.
+const RELAY_THREADS: [&str; 2] = ["relay", "owner"];
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+type Problem = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs `messages` sends of a shape through a fresh relay whose store is in `folder`.
+pub(crate) fn run(shape: Shape, messages: usize, folder: &Path) -> Result<Figures, String> {
+    let folder = tempfile::tempdir_in(folder).map_err(|error| error.to_string())?;
+    let relay = runtime(RELAY_THREADS[0])?;
+    let load = runtime("load")?;
+    let mut config = Config::loopback(folder.path().join("relay.db"));
+    config.genesis = GenesisPolicy::Any;
+    // The protocol's 600 frames a minute are a budget, not what is measured here.
+    config.limits.frames_per_minute = 1 << 40;
+    config.limits.bytes_per_minute = 1 << 50;
+    config.limits.seen_per_sender = 1 << 40;
+    let started = relay.block_on(Relay::start(config, Logger::stderr(Level::Warn)));
+    let served = started.map_err(|error| error.to_string())?;
+    let url = format!("{}/v1/connect", served.relay_id());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let ended = relay.spawn(served.serve(async move {
+        let _ = stopped.await;
+    }));
+    let figures = load.block_on(drive(shape, messages, url)).map_err(|error| error.to_string());
+    let _ = stop.send(());
+    relay.block_on(ended).map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+    figures
+}
+
+fn runtime(name: &str) -> Result<tokio::runtime::Runtime, String> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name(name)
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// A member of the bench's team.
+struct Machine {
+    identity: Identity,
+    member: Member,
+}
+
+impl Machine {
+    fn new(n: usize, rng: &mut SeededRandom) -> Result<Self, Problem> {
+        let identity = Identity::generate(rng);
+        let member = Member {
+            machine: *identity.machine(),
+            enc: *identity.enc.public(),
+            person: RosterPerson::parse(&format!("p{n}"))?,
+            role: if n == 0 { Role::Admin } else { Role::Member },
+            label: Label::parse("m")?,
+        };
+        Ok(Self { identity, member })
+    }
+
+    fn end(&self, agent: &str) -> Result<End, Problem> {
+        let person = PersonId::from(&self.member.person);
+        Ok(End { person, device: self.member.machine, agent: Some(agent.parse()?) })
+    }
+}
+
+async fn drive(shape: Shape, messages: usize, url: String) -> Result<Figures, Problem> {
+    let mut rng = SeededRandom::new(1);
+    let recipients = shape.senders.min(RECIPIENTS);
+    let machines: Vec<Machine> = (0..shape.senders + recipients)
+        .map(|n| Machine::new(n, &mut rng))
+        .collect::<Result<_, _>>()?;
+    let roster = found(&url, &machines).await?;
+    let team = *roster.team_id().ok_or("no team")?;
+    let (senders, takers) = machines.split_at(shape.senders);
+
+    let each = messages / shape.senders;
+    let messages = each * shape.senders;
+    let mut tasks = Vec::new();
+    // Everybody, and this function, starts and ends together.
+    let barrier = Arc::new(Barrier::new(machines.len() + 1));
+    for (n, machine) in senders.iter().enumerate() {
+        let to = takers.get(n % recipients).ok_or("no recipient")?;
+        let mail: VecDeque<String> =
+            (0..each).map(|_| mail(&roster, machine, to, &mut rng)).collect::<Result<_, _>>()?;
+        let socket = login(&url, &team, machine).await?;
+        tasks.push(tokio::spawn(send_all(socket, mail, shape.in_flight, Arc::clone(&barrier))));
+    }
+    for (n, machine) in takers.iter().enumerate() {
+        let from = (0..shape.senders).filter(|sender| sender % recipients == n).count();
+        let socket = login(&url, &team, machine).await?;
+        tasks.push(tokio::spawn(take_all(socket, from * each, Arc::clone(&barrier))));
+    }
+    let cpu = relay_cpu()?;
+    barrier.wait().await;
+    let start = Instant::now();
+    let mut acks = Vec::with_capacity(messages);
+    let (mut sent, mut taken) = (start, start);
+    for (n, task) in tasks.into_iter().enumerate() {
+        let Ended { at, times } = task.await??;
+        if n < shape.senders {
+            sent = sent.max(at)
+        } else {
+            taken = taken.max(at)
+        }
+        acks.extend(times);
+    }
+    let cpu = relay_cpu()? - cpu;
+    acks.sort_unstable();
+    let at = |share: usize| acks.get((acks.len() * share / 100).min(acks.len().saturating_sub(1)));
+    let count = u32::try_from(messages)?;
+    Ok(Figures {
+        messages,
+        sends_per_second: f64::from(count) / (sent - start).as_secs_f64(),
+        taken_per_second: f64::from(count) / (taken - start).as_secs_f64(),
+        ack_p50: at(50).copied().unwrap_or_default(),
+        ack_p99: at(99).copied().unwrap_or_default(),
+        cpu_per_message: cpu / f64::from(count),
+    })
+}
+
+/// Founds the team and adds everybody.
+async fn found(url: &str, machines: &[Machine]) -> Result<Roster, Problem> {
+    let admin = machines.first().ok_or("no machine")?;
+    let mut roster = Roster::new();
+    let (mut socket, challenge) = dial(url).await?;
+    let genesis = roster::sign_genesis(
+        &TeamName::parse("Bench")?,
+        &admin.member,
+        now()?,
+        &admin.identity.signing,
+    )?;
+    append(&mut socket, &mut roster, genesis).await?;
+    let team = *roster.team_id().ok_or("no team")?;
+    hello(&mut socket, &challenge, &team, admin).await?;
+    for machine in machines.iter().skip(1) {
+        let op = Op::MemberAdd { member: machine.member.clone() };
+        let entry = roster.sign_next(&op, now()?, &admin.identity.signing)?;
+        append(&mut socket, &mut roster, entry).await?;
+    }
+    Ok(roster)
+}
+
+async fn append(
+    socket: &mut Socket,
+    roster: &mut Roster,
+    entry: serde_json::Value,
+) -> Result<(), Problem> {
+    roster.apply(&entry, None)?;
+    let frame = ClientFrame::RosterAppend(RosterAppend { req: Req::parse("append")?, entry });
+    socket.send(Message::text(frame.print())).await?;
+    match next(socket).await? {
+        RelayFrame::RosterOk(_) => Ok(()),
+        other => Err(format!("an entry was answered with {}", other.t()).into()),
+    }
+}
+
+async fn dial(url: &str) -> Result<(Socket, Challenge), Problem> {
+    let (mut socket, _) = connect_async_with_config(url, None, true).await?;
+    match next(&mut socket).await? {
+        RelayFrame::Challenge(challenge) => Ok((socket, challenge)),
+        other => Err(format!("the first frame is {}", other.t()).into()),
+    }
+}
+
+async fn hello(
+    socket: &mut Socket,
+    challenge: &Challenge,
+    team: &Hash,
+    machine: &Machine,
+) -> Result<(), Problem> {
+    let hello = Hello::sign(challenge, team, now()?, &machine.identity.signing)?;
+    socket.send(Message::text(ClientFrame::Hello(hello).print())).await?;
+    match next(socket).await? {
+        RelayFrame::Welcome(_) => Ok(()),
+        other => Err(format!("a hello was answered with {}", other.t()).into()),
+    }
+}
+
+async fn login(url: &str, team: &Hash, machine: &Machine) -> Result<Socket, Problem> {
+    let (mut socket, challenge) = dial(url).await?;
+    hello(&mut socket, &challenge, team, machine).await?;
+    Ok(socket)
+}
+
+async fn next(socket: &mut Socket) -> Result<RelayFrame, Problem> {
+    loop {
+        match socket.next().await.ok_or("the relay hung up")?? {
+            Message::Text(text) => {
+                return Ok(RelayFrame::parse(text.as_bytes(), ROSTER_FRAME_BYTES)?);
+            }
+            Message::Close(_) => return Err("the relay closed".into()),
+            _ => {}
+        }
+    }
+}
+
+/// A `send` frame with 1 KiB of text, sealed and signed.
+fn mail(
+    roster: &Roster,
+    from: &Machine,
+    to: &Machine,
+    rng: &mut SeededRandom,
+) -> Result<String, Problem> {
+    let head = roster.head().ok_or("no head")?;
+    let ts = now()?;
+    let id = random::ulid(ts, rng);
+    let payload = json!({"kind": "message", "message": {
+        "messageId": id, "contextId": id, "role": "ROLE_USER", "parts": [{"text": "x".repeat(BODY)}],
+    }});
+    let sealed = seal(
+        &SealRequest {
+            id,
+            kind: SealedType::Message,
+            realm: *roster.team_id().ok_or("no team")?,
+            from: &from.end("writer")?,
+            to: &to.end("reader")?,
+            ts,
+            exp: ts.plus(3_600_000),
+            anchor: Anchor::Roster { seq: head.seq, hash: head.hash },
+            reply_to: None,
+            payload: &payload,
+            recipient: to.member.enc,
+            identity: &from.identity.signing,
+        },
+        random::bytes(rng),
+        random::bytes(rng),
+    )?;
+    Ok(text::send(sealed.text.as_str()))
+}
+
+/// When a task had done its part, and the times of its acks.
+struct Ended {
+    at: Instant,
+    times: Vec<Duration>,
+}
+
+/// Sends everything, `in_flight` at a time.
+async fn send_all(
+    mut socket: Socket,
+    mut mail: VecDeque<String>,
+    in_flight: usize,
+    barrier: Arc<Barrier>,
+) -> Result<Ended, Problem> {
+    barrier.wait().await;
+    let mut times = Vec::with_capacity(mail.len());
+    // Acks come in the order of the sends.
+    let mut waiting = VecDeque::with_capacity(in_flight);
+    loop {
+        while waiting.len() < in_flight
+            && let Some(frame) = mail.pop_front()
+        {
+            socket.feed(Message::text(frame)).await?;
+            waiting.push_back(Instant::now());
+        }
+        socket.flush().await?;
+        if waiting.is_empty() {
+            return Ok(Ended { at: Instant::now(), times });
+        }
+        let mut frame = Some(socket.next().await);
+        // Whatever else has come is taken before the next write.
+        while let Some(message) = frame {
+            match message.ok_or("the relay hung up")?? {
+                Message::Text(text) if text.starts_with(r#"{"t":"ack""#) => {
+                    let sent = waiting.pop_front().ok_or("an ack too many")?;
+                    times.push(sent.elapsed());
+                }
+                Message::Text(text) if text.starts_with(r#"{"t":"peer""#) => {}
+                Message::Ping(_) => {}
+                other => {
+                    return Err(format!(
+                        "a send was answered with {} bytes of another kind",
+                        other.len()
+                    )
+                    .into());
+                }
+            }
+            frame = socket.next().now_or_never();
+        }
+    }
+}
+
+/// Takes `count` deliveries and acknowledges each.
+async fn take_all(
+    mut socket: Socket,
+    count: usize,
+    barrier: Arc<Barrier>,
+) -> Result<Ended, Problem> {
+    barrier.wait().await;
+    let mut taken = 0;
+    while taken < count {
+        let mut frame = Some(socket.next().await);
+        while let Some(message) = frame {
+            match message.ok_or("the relay hung up")?? {
+                Message::Text(text) if text.starts_with(r#"{"t":"deliver""#) => {
+                    let (id, from) = named(&text).ok_or("a delivery without its ids")?;
+                    socket.feed(Message::text(text::recv_ack(&id, Some(&from)))).await?;
+                    taken += 1;
+                }
+                Message::Text(text) if text.starts_with(r#"{"t":"peer""#) => {}
+                Message::Ping(_) => {}
+                other => return Err(format!("{} bytes instead of a delivery", other.len()).into()),
+            }
+            frame = socket.next().now_or_never();
+        }
+        socket.flush().await?;
+    }
+    // A pong follows the commit of everything before it.
+    socket.send(Message::text(r#"{"t":"ping"}"#)).await?;
+    while !matches!(next(&mut socket).await?, RelayFrame::Pong(_)) {}
+    Ok(Ended { at: Instant::now(), times: Vec::new() })
+}
+
+/// The ids of a delivery, found rather than parsed: the load must not measure itself. An envelope's text is canonical, so its
+/// own `id` stands right behind its `from`, whose device comes before any other.
+fn named(text: &str) -> Option<(Ulid, MachineId)> {
+    let after = |key: &str, length: usize| {
+        let start = text.find(key)? + key.len();
+        text.get(start..start + length)
+    };
+    Some((
+        Ulid::parse(after(r#""id":""#, 26)?).ok()?,
+        MachineId::parse(after(r#""device":""#, 43)?).ok()?,
+    ))
+}
+
+fn now() -> Result<Ms, Problem> {
+    Ok(Ms(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis().try_into()?))
+}
+
+/// CPU of the relay's threads so far, seconds; 0 where the system does not tell.
+fn relay_cpu() -> Result<f64, Problem> {
+    let mut nanos = 0_u64;
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Ok(0.0) };
+    for thread in threads {
+        let thread = thread?.path();
+        let name = std::fs::read_to_string(thread.join("comm"))?;
+        if RELAY_THREADS.contains(&name.trim_end()) {
+            let stat = std::fs::read_to_string(thread.join("schedstat"))?;
+            nanos += stat.split(' ').next().unwrap_or("0").parse::<u64>()?;
+        }
+    }
+    Ok(Duration::from_nanos(nanos).as_secs_f64())
+}

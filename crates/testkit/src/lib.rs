@@ -1,7 +1,20 @@
 //! The World: daemons and a relay in one process under virtual time, with everything that can go wrong.
+//!
+//! Real engines over real stores (in memory), and around them a clock, a network, disks, clients and people that are played
+//! from one seed. A run is healed at its end; then nothing may be lost, shown twice or claimed falsely, and everybody agrees
+//! on who is in the team. A seed that fails, fails again: `cargo run --release --bin simulate -- --seed N --trace`.
+//!
+//! # What is played
+//! [`agenda`] virtual time, [`clock`] clocks that are wrong, [`dice`] chance, [`network`] connections that break.
+//! # The run
+//! [`world`] the processes, and what must hold at every step; [`profile`] what a seed is like; [`scenario`] who does what,
+//! what goes wrong, and what must hold in the end.
 #![forbid(unsafe_code)]
 
 pub mod agenda;
 pub mod clock;
 pub mod dice;
 pub mod network;
+pub mod profile;
+pub mod scenario;
+pub mod world;

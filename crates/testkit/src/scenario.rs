@@ -1,0 +1,335 @@
+//! One run: people and agents who use the daemons of a world while things go wrong, and what they may rely on.
+//!
+//! The acts are chosen as the run goes, by dice that follow from the seed: what clients see decides what they can do next,
+//! and the same seed sees the same.
+
+mod agents;
+mod chaos;
+mod end;
+mod ledger;
+mod teams;
+
+use crate::agenda::At;
+use crate::dice::Dice;
+use crate::profile::Profile;
+use crate::world::{ClientId, Happened, Party, World};
+use ledger::Ledger;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The seed, which makes the run again.
+    pub seed: u64,
+    /// What did not hold.
+    pub violations: Vec<String>,
+    /// Events handled.
+    pub steps: u64,
+    /// Messages that were promised to their senders.
+    pub promised: usize,
+    /// Of those, the ones that reached an inbox.
+    pub arrived: usize,
+    /// How long the run took, in its own time, ms.
+    pub lasted: At,
+}
+
+/// A run under way.
+pub struct Scenario {
+    seed: u64,
+    profile: Profile,
+    dice: Dice,
+    world: World,
+    seats: Vec<Seat>,
+    agents: Vec<agents::Agent>,
+    ledger: Ledger,
+    /// Requests that wait for their answer.
+    asked: BTreeMap<(ClientId, i64), Asked>,
+    requests: i64,
+    /// Acts that clients may still do.
+    acts_left: u32,
+    /// Nothing goes wrong any more.
+    healed: bool,
+    /// Reminders that are out.
+    reminders: BTreeMap<u64, Reminder>,
+    reminded: u64,
+}
+
+/// One machine and the person at it.
+#[derive(Debug)]
+struct Seat {
+    person: String,
+    label: String,
+    /// The person's connection to the admin socket.
+    client: Option<ClientId>,
+    standing: teams::Standing,
+    /// This machine's id, once it has one.
+    machine: Option<String>,
+    /// A ticket that was handed to this person.
+    ticket: Option<String>,
+    /// A founding, joining or looking is under way.
+    busy: bool,
+}
+
+/// What a request was for.
+#[derive(Clone, Debug)]
+enum Asked {
+    Register(usize),
+    Subscribe(usize),
+    List(usize),
+    Send(usize),
+    Take(usize, String),
+    Read(usize, String),
+    Found(usize),
+    Look(usize),
+    Invite { to: usize },
+    Join(usize),
+    Remove { target: usize },
+    TeamAct,
+}
+
+/// What somebody wants to be reminded of.
+#[derive(Clone, Debug)]
+enum Reminder {
+    Act,
+    Misfortune,
+    Connect(usize),
+    Open(usize),
+    Pursue(usize),
+    Take(usize, String),
+    Read(usize, String),
+    Heal(chaos::Mend),
+}
+
+impl Scenario {
+    /// Sets a run up.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let profile = Profile::of(seed);
+        let mut scenario = Self {
+            seed,
+            dice: Dice::stream(seed, 4),
+            world: World::new(seed),
+            seats: Vec::new(),
+            agents: Vec::new(),
+            ledger: Ledger::default(),
+            asked: BTreeMap::new(),
+            requests: 0,
+            acts_left: profile.actions,
+            healed: false,
+            reminders: BTreeMap::new(),
+            reminded: 0,
+            profile,
+        };
+        scenario.set_up();
+        scenario
+    }
+
+    /// Tells every step to `trace`.
+    pub fn set_trace(&mut self, trace: fn(&str)) {
+        trace(&format!("{:?}", self.profile));
+        self.world.set_trace(trace);
+    }
+
+    /// Runs to the end, and says what did not hold.
+    #[must_use]
+    pub fn run(mut self) -> Report {
+        while self.acts_left > 0 && self.world.now() < LONGEST_RUN {
+            match self.world.next(LONGEST_RUN) {
+                Some(happened) => self.hear(happened),
+                None => break,
+            }
+        }
+        self.heal();
+        self.settle();
+        self.verify();
+        let (promised, arrived) = self.ledger.counts();
+        Report {
+            seed: self.seed,
+            violations: self.world.watch.violations().to_vec(),
+            steps: self.world.steps(),
+            promised,
+            arrived,
+            lasted: self.world.now(),
+        }
+    }
+
+    fn set_up(&mut self) {
+        const NAMES: [&str; 5] = ["alice", "bob", "carol", "dave", "erin"];
+        for number in 0..self.profile.machines {
+            // A few seconds apart, as clocks are.
+            let offset = i64::try_from(self.dice.below(8_000)).unwrap_or(0) - 4_000;
+            let machine = self.world.add_machine(offset);
+            let (delay, worst) = self.profile.delay;
+            let quality = crate::network::Quality { delay, worst };
+            self.world.network_mut().set_quality(machine, quality);
+            let person = NAMES.get(number % self.profile.persons).copied().unwrap_or("alice");
+            self.seats.push(Seat {
+                person: person.to_owned(),
+                label: format!("box-{number}"),
+                client: None,
+                standing: teams::Standing::Outside,
+                machine: None,
+                ticket: None,
+                busy: false,
+            });
+            let delay = self.dice.below(500);
+            self.world.start(Party::Daemon(machine), delay);
+        }
+        self.world.start(Party::Relay, 0);
+        self.remind(1_000, Reminder::Act);
+        if self.profile.misfortune > 0 {
+            self.remind(3_000, Reminder::Misfortune);
+        }
+    }
+
+    fn hear(&mut self, happened: Happened) {
+        match happened {
+            Happened::Up(Party::Daemon(seat)) => self.daemon_is_up(seat),
+            Happened::Down(party) => {
+                if !self.healed {
+                    let delay = self.dice.tail(300, 20_000);
+                    self.world.start(party, delay);
+                } else {
+                    self.world.start(party, 100);
+                }
+            }
+            Happened::Line(client, line) => self.line(client, &line),
+            Happened::Hung(client) => self.hung(client),
+            Happened::Reminder(number) => {
+                if let Some(reminder) = self.reminders.remove(&number) {
+                    self.reminded_of(reminder);
+                }
+            }
+            Happened::Up(Party::Relay) | Happened::Nothing => {}
+        }
+    }
+
+    fn reminded_of(&mut self, reminder: Reminder) {
+        match reminder {
+            Reminder::Act => self.act(),
+            Reminder::Misfortune => self.misfortune(),
+            Reminder::Connect(agent) => self.agent_connects(agent),
+            Reminder::Open(seat) => self.person_connects(seat),
+            Reminder::Pursue(seat) => self.pursue(seat),
+            Reminder::Take(agent, id) => self.take_item(agent, id),
+            Reminder::Read(agent, id) => self.read_item(agent, id),
+            Reminder::Heal(mend) => self.mend(mend),
+        }
+    }
+
+    fn remind(&mut self, delay: u64, reminder: Reminder) {
+        self.reminded += 1;
+        self.reminders.insert(self.reminded, reminder);
+        self.world.remind(delay, self.reminded);
+    }
+
+    /// Somebody does something.
+    fn act(&mut self) {
+        if self.healed {
+            return;
+        }
+        self.acts_left = self.acts_left.saturating_sub(1);
+        if self.dice.chance(30) && self.invite_somebody() {
+            // Nothing else comes to pass before people are in.
+        } else if self.dice.chance(self.profile.team_acts) {
+            self.act_on_team();
+        } else {
+            self.act_as_agent();
+        }
+        let wait = self.dice.tail(self.profile.pace, self.profile.pace * 4);
+        self.remind(wait, Reminder::Act);
+    }
+
+    fn daemon_is_up(&mut self, seat: usize) {
+        let delay = self.dice.tail(20, 1_500);
+        self.remind(delay, Reminder::Open(seat));
+        for agent in 0..self.agents.len() {
+            if self.agents.get(agent).is_some_and(|held| held.seat == seat && held.wants_in()) {
+                let delay = self.dice.tail(30, 2_000);
+                self.remind(delay, Reminder::Connect(agent));
+            }
+        }
+    }
+
+    fn request(&mut self, client: ClientId, method: &str, params: Value, asked: Asked) {
+        self.requests += 1;
+        let id = self.requests;
+        let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.asked.insert((client, id), asked);
+        self.world.ask(client, format!("{line}\n").into_bytes());
+    }
+
+    fn line(&mut self, client: ClientId, line: &str) {
+        let Ok(value) = serde_json::from_str::<Value>(line) else { return };
+        if value["method"] == "event" {
+            return self.event(client, &value["params"]);
+        }
+        let Some(id) = value["id"].as_i64() else { return };
+        let Some(asked) = self.asked.remove(&(client, id)) else { return };
+        match value["error"]["data"]["code"].as_str() {
+            Some(code) => self.refused(client, asked, code),
+            None => self.answered(client, asked, &value["result"]),
+        }
+    }
+
+    /// A connection is gone, and with it the answers to what was asked on it.
+    fn hung(&mut self, client: ClientId) {
+        let open: Vec<(ClientId, i64)> =
+            self.asked.range((client, 0)..=(client, i64::MAX)).map(|(key, _)| *key).collect();
+        for key in open {
+            if let Some(asked) = self.asked.remove(&key) {
+                self.unanswered(asked);
+            }
+        }
+        for seat in &mut self.seats {
+            if seat.client == Some(client) {
+                seat.client = None;
+            }
+        }
+        self.agent_hung(client);
+    }
+
+    fn answered(&mut self, client: ClientId, asked: Asked, result: &Value) {
+        match asked {
+            Asked::Register(agent) => self.agent_registered(client, agent, result),
+            Asked::List(agent) => self.inbox_listed(agent, result),
+            Asked::Send(message) => self.ledger.promised(message, result, &mut self.world.watch),
+            Asked::Take(_, id) => self.ledger.took(&id),
+            Asked::Read(agent, id) => self.item_was_read(agent, &id),
+            Asked::Found(seat) | Asked::Join(seat) => self.entered(seat, result),
+            Asked::Look(seat) => self.looked(seat, result),
+            Asked::Invite { to } => self.invited(to, result),
+            Asked::Remove { target } => self.removed(target),
+            Asked::Subscribe(_) | Asked::TeamAct => {}
+        }
+    }
+
+    fn refused(&mut self, client: ClientId, asked: Asked, code: &str) {
+        match asked {
+            Asked::Register(agent) | Asked::Subscribe(agent) | Asked::List(agent) => {
+                self.agent_refused(client, agent, code);
+            }
+            Asked::Send(message) => self.send_refused(message, code),
+            Asked::Found(seat) | Asked::Join(seat) => self.not_entered(seat, code),
+            Asked::Look(seat) => self.look_again(seat),
+            Asked::Take(..) | Asked::Read(..) => {
+                if !matches!(code, "internal" | "not_found" | "daemon_unavailable") {
+                    self.world.watch.violation(format!("an inbox call was refused: {code}"));
+                }
+            }
+            Asked::Invite { .. } | Asked::Remove { .. } | Asked::TeamAct => {}
+        }
+    }
+
+    fn unanswered(&mut self, asked: Asked) {
+        match asked {
+            Asked::Send(message) => self.send_unanswered(message),
+            Asked::Found(seat) | Asked::Join(seat) | Asked::Look(seat) => self.look_again(seat),
+            _ => {}
+        }
+    }
+}
+
+/// The longest that a run goes on before it is healed, ms.
+const LONGEST_RUN: At = 30 * 60_000;

@@ -72,12 +72,12 @@ impl RelayEngine {
     /// A brain over an open store.
     ///
     /// Cost: the queue and the remembered ids are counted once; teams are read when they are first met.
-    pub fn load(config: Config, rows: &View<'_>, now: Now) -> Result<Self, StoreError> {
+    pub fn load(config: Config, rows: View<'_>, now: Now) -> Result<Self, StoreError> {
         Ok(Self {
             conns: Conns::new(config.limits.socket_bytes),
             realms: Realms::default(),
             budgets: Budgets::default(),
-            quotas: Quotas::load(rows)?,
+            quotas: Quotas::load(&rows)?,
             staged: Vec::new(),
             mark: 0,
             staging: false,

@@ -45,3 +45,6 @@ pub use input::{ConnId, In, Out};
 pub use metrics::{COMMIT_BUCKETS_NS, Gauges, Metrics};
 pub use prepare::{Prepared, Preparer};
 pub use store::{TEAM_RELAY, first_records};
+
+#[cfg(test)]
+mod tests;

@@ -78,6 +78,11 @@ impl Budgets {
         self.founders.retain(|_, bucket| !bucket.is_full(now));
     }
 
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.machines.len() + self.founders.len()
+    }
+
     fn machine(&mut self, party: &Party, limits: &RelayLimits, now: Mono) -> &mut Machine {
         self.machines.entry(*party).or_insert_with(|| Machine {
             frames: TokenBucket::new(limits.frames_per_minute, MINUTE_MS, now),

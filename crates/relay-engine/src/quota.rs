@@ -206,6 +206,11 @@ impl Quotas {
         self.seen.retain(|party, _| keep(party));
     }
 
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.inboxes.len() + self.seen.len()
+    }
+
     /// Nothing in memory is certain any more.
     pub(crate) fn doubt(&mut self) {
         self.stale = true;

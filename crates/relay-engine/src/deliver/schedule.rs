@@ -283,3 +283,7 @@ impl Deliveries {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "schedule_tests.rs"]
+mod tests;

@@ -147,6 +147,9 @@ impl RelayEngine {
         }
         let Some(machine) = removed else { return };
         if let Some(conn) = self.conns.online(&Party { realm: team, machine }) {
+            if conn == author {
+                self.send(conn, "roster", broadcast, out);
+            }
             // It has its own signed removal now, which it verifies; the code is a hint.
             self.close(conn, CloseCode::Removed, out);
         }

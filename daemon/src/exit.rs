@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 
 use messaging_core::code::{Code, Failure};
-use messaging_store::Refusal;
+use messaging_store::{Refusal, StoreError};
 
 /// The exit statuses of `messagingd`.
 pub mod status {
@@ -70,8 +70,8 @@ pub enum StartError {
         /// The system's error; its kind alone is shown.
         error: io::Error,
     },
-    /// A fault of this program.
-    Fault(Failure),
+    /// The store cannot be read or written, or holds a roster that does not verify.
+    Store(StoreError),
 }
 
 /// The rule that a file or folder breaks.
@@ -127,7 +127,7 @@ impl StartError {
             StartError::Owned { .. } => status::ALREADY_OWNED,
             StartError::StoreRefused(_) => status::STORE_REFUSED,
             StartError::Config(_) | StartError::Identity(_) => status::CONFIG,
-            StartError::System { .. } | StartError::Fault(_) => status::FATAL,
+            StartError::System { .. } | StartError::Store(_) => status::FATAL,
         }
     }
 
@@ -141,7 +141,7 @@ impl StartError {
             StartError::NotPrivate { .. } | StartError::NotInGroup => Code::Forbidden,
             StartError::Owned { .. } | StartError::StoreRefused(_) => Code::InvalidState,
             StartError::Config(failure) | StartError::Identity(failure) => failure.code,
-            StartError::System { .. } | StartError::Fault(_) => Code::Internal,
+            StartError::System { .. } | StartError::Store(_) => Code::Internal,
         }
     }
 
@@ -170,7 +170,7 @@ impl StartError {
             StartError::System { what, .. } => {
                 format!("check the disk and the permissions of {what}")
             }
-            StartError::Fault(_) => "start again; report it if it comes back".into(),
+            StartError::Store(_) => "check the disk and the permissions of messaging.db".into(),
         }
     }
 }
@@ -197,7 +197,7 @@ impl fmt::Display for StartError {
             StartError::Config(failure) => write!(f, "config.json: {}", failure.at),
             StartError::Identity(failure) => write!(f, "identity.json: {}", failure.at),
             StartError::System { what, error } => write!(f, "{what}: {}", error.kind()),
-            StartError::Fault(failure) => f.write_str(failure.at),
+            StartError::Store(error) => write!(f, "messaging.db: {error}"),
         }
     }
 }

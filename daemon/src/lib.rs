@@ -1,6 +1,28 @@
-//! The daemon: the shell around the engine, begun with the home, its lock and its privacy.
+//! The daemon: one process per home that owns the keys, the store, the relay link and the two
+//! local sockets, and decides nothing: the decisions are the engine's.
+//!
+//! # Starting
+//! [`run_as_program`] is `messagingd`; [`Daemon::start`] is the same start inside another process.
+//! [`home`] and [`lock`] prove that the home is ours, [`exit`] says why a start ended.
+//! # Running
+//! `owner` runs the engine on one thread; `ipc` serves the sockets, `link` the relay; both only
+//! translate. `config`, `keys` and `log` are its files, `os` the door to the system.
 #![forbid(unsafe_code)]
+
+mod args;
+mod config;
+mod daemon;
 pub mod exit;
 pub mod home;
+mod ipc;
+mod keys;
+mod link;
 pub mod lock;
+mod log;
 mod os;
+mod owner;
+mod program;
+mod tls;
+
+pub use daemon::{Daemon, Options, STOP_GRACE};
+pub use program::run_as_program;

@@ -35,6 +35,13 @@ impl Store {
         Self::prepare(conn, layout, records)
     }
 
+    /// Says whether the store at `path` is ours to open, and changes nothing; one that does not exist yet is.
+    ///
+    /// Errors: as [`Store::open`].
+    pub fn check(path: &Path, layout: &Layout) -> Result<(), OpenError> {
+        if path.exists() { inspect(path, layout) } else { Ok(()) }
+    }
+
     /// A new store in memory, gone with the value.
     pub fn memory(layout: &Layout, records: &[(&str, &str)]) -> Result<Self, OpenError> {
         Self::prepare(Connection::open_in_memory()?, layout, records)

@@ -96,6 +96,13 @@ pub(crate) fn hold_umask() {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
+/// Keeps the process alive when its terminal goes away. Called inside the runtime.
+pub(crate) fn ignore_hangup() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Once somebody has listened, the signal's default action never comes back.
+    signal(SignalKind::hangup()).map(drop)
+}
+
 /// What stands at `path` itself, or `None` when nothing does.
 pub(crate) fn stat(path: &Path) -> io::Result<Option<Owner>> {
     match std::fs::symlink_metadata(path) {

@@ -1,0 +1,7 @@
+//! Where the private keys lie. This build has the file store; a keychain store is refused.
+//!
+//! Spec: §3, D3.3
+
+mod file;
+
+pub(crate) use file::{load, save};

@@ -48,6 +48,8 @@ pub enum Arrival {
 pub struct Carried {
     /// Over which connection.
     pub link: LinkId,
+    /// The machine that dialled it.
+    pub machine: usize,
     /// To which end.
     pub to: End,
     /// What arrives.
@@ -132,8 +134,10 @@ impl Network {
             link.over.insert(End::Relay);
             self.links.insert(id, link);
             let wait = if relay_up { self.dice.between(1_000, 10_000) } else { 1 };
-            agenda
-                .after(wait, Carried { link: id, to: End::Daemon, what: Arrival::Refused }.into());
+            agenda.after(
+                wait,
+                Carried { link: id, machine, to: End::Daemon, what: Arrival::Refused }.into(),
+            );
         } else {
             self.links.insert(id, link);
             self.carry(agenda, id, End::Relay, Arrival::Open);
@@ -173,6 +177,7 @@ impl Network {
             return;
         }
         // Half of the time what had left stays on its way: the break is behind it.
+        let machine = held.machine;
         held.broken = Some(if self.dice.chance(50) { now } else { now + self.dice.between(1, 50) });
         let open: Vec<End> =
             [End::Daemon, End::Relay].into_iter().filter(|end| !held.over.contains(end)).collect();
@@ -182,7 +187,10 @@ impl Network {
                 1 => self.dice.between(10, 5_000),
                 _ => self.dice.between(5_000, SILENCE),
             };
-            agenda.after(notice, Carried { link, to: end, what: Arrival::Closed(None) }.into());
+            agenda.after(
+                notice,
+                Carried { link, machine, to: end, what: Arrival::Closed(None) }.into(),
+            );
         }
     }
 
@@ -217,18 +225,18 @@ impl Network {
         machine: Option<usize>,
         silently: bool,
     ) {
-        let links: Vec<LinkId> = self
+        let links: Vec<(LinkId, usize)> = self
             .links
             .iter()
             .filter(|(_, link)| machine.is_none_or(|machine| link.machine == machine))
             .filter(|(_, link)| !link.over.contains(&end))
-            .map(|(id, _)| *id)
+            .map(|(id, link)| (*id, link.machine))
             .collect();
-        for link in links {
+        for (link, machine) in links {
             let wait =
                 if silently { self.dice.between(1_000, SILENCE) } else { self.dice.between(1, 20) };
             let to = end.other();
-            agenda.after(wait, Carried { link, to, what: Arrival::Closed(None) }.into());
+            agenda.after(wait, Carried { link, machine, to, what: Arrival::Closed(None) }.into());
             self.forget(link, end);
         }
     }
@@ -266,8 +274,9 @@ impl Network {
         if link.broken.is_some_and(|broken| at >= broken) {
             return;
         }
+        let machine = link.machine;
         link.busy.insert(to, at);
-        agenda.at(at, Carried { link: id, to, what }.into());
+        agenda.at(at, Carried { link: id, machine, to, what }.into());
     }
 
     fn forget(&mut self, id: LinkId, end: End) {

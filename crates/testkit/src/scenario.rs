@@ -275,6 +275,12 @@ impl Scenario {
 
     /// A connection is gone, and with it the answers to what was asked on it.
     fn hung(&mut self, client: ClientId) {
+        for seat in &mut self.seats {
+            if seat.client == Some(client) {
+                seat.client = None;
+            }
+        }
+        self.agent_hung(client);
         let open: Vec<(ClientId, i64)> =
             self.asked.range((client, 0)..=(client, i64::MAX)).map(|(key, _)| *key).collect();
         for key in open {
@@ -282,12 +288,6 @@ impl Scenario {
                 self.unanswered(asked);
             }
         }
-        for seat in &mut self.seats {
-            if seat.client == Some(client) {
-                seat.client = None;
-            }
-        }
-        self.agent_hung(client);
     }
 
     fn answered(&mut self, client: ClientId, asked: Asked, result: &Value) {

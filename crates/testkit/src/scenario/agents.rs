@@ -158,6 +158,8 @@ impl Scenario {
         let key = held.key.clone();
         self.request(client, "session.unregister", json!({ "key": key }), Asked::TeamAct);
         self.world.leave(client);
+        // It does not wait for the answer.
+        self.hung(client);
     }
 
     /// Where an agent can be written to, in one of the two forms.

@@ -32,9 +32,12 @@ pub struct DaemonHost {
     clients: BTreeMap<ClientId, Client>,
 }
 
+/// A socket keeps the order of what goes through it, each way.
 struct Client {
-    /// Until when lines are on their way to it: they keep their order.
+    /// Until when lines are on their way to the client.
     busy: At,
+    /// Until when lines are on their way from it.
+    asking: At,
 }
 
 impl DaemonHost {
@@ -99,7 +102,7 @@ impl World {
         daemon.engine.as_ref()?;
         self.clients += 1;
         let client = self.clients;
-        daemon.clients.insert(client, Client { busy: 0 });
+        daemon.clients.insert(client, Client { busy: 0, asking: 0 });
         self.daemon_input(machine, In::IpcOpened { conn: ConnId(client), tier });
         Some(client)
     }
@@ -107,12 +110,24 @@ impl World {
     /// A client sends a line; it takes a moment to arrive.
     pub fn ask(&mut self, client: ClientId, line: Vec<u8>) {
         let delay = self.dice.below(3);
-        self.agenda.after(delay, Event::Asked(client, line));
+        let at = self.asking(client, delay);
+        self.agenda.at(at, Event::Asked(client, line));
     }
 
     /// A client goes away; what it sent before still arrives.
     pub fn leave(&mut self, client: ClientId) {
-        self.agenda.after(3, Event::Left(client));
+        let at = self.asking(client, 0);
+        self.agenda.at(at, Event::Left(client));
+    }
+
+    fn asking(&mut self, client: ClientId, delay: u64) -> At {
+        let at = self.agenda.now() + delay;
+        let held = self.machine_of_client(client).and_then(|machine| {
+            self.daemons.get_mut(machine).and_then(|daemon| daemon.clients.get_mut(&client))
+        });
+        let Some(held) = held else { return at };
+        held.asking = held.asking.max(at);
+        held.asking
     }
 
     pub(super) fn client_asked(&mut self, client: ClientId, line: &[u8]) {
@@ -206,7 +221,7 @@ impl World {
     }
 
     pub(super) fn arrives_at_daemon(&mut self, carried: Carried) {
-        let Some(machine) = self.network.machine(carried.link) else { return };
+        let machine = carried.machine;
         if let Arrival::Frame(text) = &carried.what {
             self.relay_drains(carried.link, text.len());
         }

@@ -140,8 +140,7 @@ impl World {
         match carried.what {
             Arrival::Open => {
                 let nonce = Nonce32::from_bytes(&random::bytes(&mut self.dice));
-                let machine = self.network.machine(carried.link).unwrap_or_default();
-                let host = u8::try_from(machine).unwrap_or(u8::MAX);
+                let host = u8::try_from(carried.machine).unwrap_or(u8::MAX);
                 let address = IpAddr::V4(Ipv4Addr::new(127, 0, 1, host));
                 let preparer = Preparer::new(RELAY_ORIGIN, nonce);
                 self.relay.connections.insert(carried.link, Connection { preparer, drained: 0 });

@@ -4,8 +4,11 @@
 //! code, or a result that the file then pins. A case that gives anything else is not written.
 
 mod book;
+mod cast;
+mod envelope;
 mod jcs;
 mod keys;
+mod negative;
 mod rfc;
 mod roster;
 mod signature;
@@ -21,8 +24,10 @@ pub type Written = (&'static str, String);
 /// Errors: the case that did not give what it must.
 pub fn all() -> Result<Vec<Written>, WriteError> {
     [
-        ("jcs.json", jcs::book as fn() -> Result<Book, WriteError>),
+        ("envelope.json", envelope::book as fn() -> Result<Book, WriteError>),
+        ("jcs.json", jcs::book),
         ("keys.json", keys::book),
+        ("negative.json", negative::book),
         ("rfc.json", rfc::book),
         ("roster.json", roster::book),
         ("signature.json", signature::book),

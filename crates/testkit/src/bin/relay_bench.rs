@@ -2,15 +2,21 @@
 //!
 //! ```text
 //! cargo run --release --bin relay-bench [-- --messages N] [--folder PATH] [--json]
+//! cargo run --release --bin relay-bench -- --idle N
 //! ```
 //!
 //! Every figure stands beside three yardsticks of the same run, since a machine's moods move them all together: the bare
 //! strict Ed25519 check (V, one core), the bare 4 KiB write and sync (probe), and the bare commit of one row in the relay's
 //! own store. The load is signed before the clock starts; it shares the cores with the relay, whose own CPU is told apart by
-//! its threads' names.
+//! its threads' names. With `--idle`, a relay of its own process holds N authenticated connections that say nothing, and its
+//! memory is asked before and after.
 
+#[path = "relay_bench/idle.rs"]
+mod idle;
 #[path = "relay_bench/load.rs"]
 mod load;
+#[path = "relay_bench/party.rs"]
+mod party;
 #[path = "relay_bench/report.rs"]
 mod report;
 #[path = "relay_bench/yardsticks.rs"]
@@ -25,6 +31,9 @@ use report::Report;
 /// What is asked for.
 struct Options {
     messages: usize,
+    idle: Option<usize>,
+    /// Be the relay whose memory is asked.
+    serve: bool,
     folder: PathBuf,
     json: bool,
 }
@@ -42,14 +51,21 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(problem) => {
             report::say(&format!(
-                "relay-bench: {problem}\nNext: relay-bench [--messages N] [--folder PATH] [--json]"
+                "relay-bench: {problem}\nNext: relay-bench [--messages N | --idle N] [--folder PATH] [--json]"
             ));
             return ExitCode::from(2);
         }
     };
-    match run(&options) {
-        Ok(report) => {
-            report::show(&if options.json { report.json() } else { report.text() });
+    let done = match options {
+        Options { serve: true, folder, .. } => idle::serve(&folder).map(|()| String::new()),
+        Options { idle: Some(connections), folder, .. } => idle::run(connections, &folder),
+        options => {
+            run(&options).map(|report| if options.json { report.json() } else { report.text() })
+        }
+    };
+    match done {
+        Ok(text) => {
+            report::show(&text);
             ExitCode::SUCCESS
         }
         Err(problem) => {
@@ -73,7 +89,13 @@ fn run(options: &Options) -> Result<Report, String> {
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { messages: 20_000, folder: std::env::temp_dir(), json: false };
+    let mut options = Options {
+        messages: 20_000,
+        idle: None,
+        serve: false,
+        folder: std::env::temp_dir(),
+        json: false,
+    };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
         match arg.as_str() {
@@ -81,6 +103,11 @@ fn options(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
                 options.messages =
                     value()?.parse().map_err(|_| "--messages takes a number".to_owned())?;
             }
+            "--idle" => {
+                let n = value()?.parse().map_err(|_| "--idle takes a number".to_owned())?;
+                options.idle = Some(n);
+            }
+            "--serve" => options.serve = true,
             "--folder" => options.folder = value()?.into(),
             "--json" => options.json = true,
             _ => return Err("an unknown argument".to_owned()),

@@ -3,27 +3,24 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
-use messaging_core::envelope::{End, SealedType};
-use messaging_core::ids::{Hash, Label, MachineId, PersonId, Req, RosterPerson, TeamName, Ulid};
-use messaging_core::keys::Identity;
-use messaging_core::limits::ROSTER_FRAME_BYTES;
+use messaging_core::envelope::SealedType;
+use messaging_core::ids::{MachineId, Ulid};
 use messaging_core::random;
 use messaging_core::realm::Anchor;
-use messaging_core::roster::{self, Member, Op, Role, Roster};
+use messaging_core::roster::Roster;
 use messaging_core::seal::{SealRequest, seal};
 use messaging_core::testing::SeededRandom;
-use messaging_core::time::Ms;
 use messaging_relay::{Config, GenesisPolicy, Relay};
 use messaging_runtime::log::{Level, Logger};
-use messaging_wire::{Challenge, ClientFrame, Hello, RelayFrame, RosterAppend, text};
+use messaging_wire::{RelayFrame, text};
 use serde_json::json;
-use tokio::net::TcpStream;
 use tokio::sync::{Barrier, oneshot};
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+use crate::party::{Machine, Problem, Socket, found, login, next, now};
 
 /// How many machines send, and how many envelopes each has on the way at once.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +48,6 @@ const BODY: usize = 1_024;
 const RECIPIENTS: usize = 16;
 /// The relay's threads, which the load's must not be named like.
 const RELAY_THREADS: [&str; 2] = ["relay", "owner"];
-
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
-type Problem = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs `messages` sends of a shape through a fresh relay whose store is in `folder`.
 pub(crate) fn run(shape: Shape, messages: usize, folder: &Path) -> Result<Figures, String> {
@@ -86,31 +80,6 @@ fn runtime(name: &str) -> Result<tokio::runtime::Runtime, String> {
         .enable_all()
         .build()
         .map_err(|error| error.to_string())
-}
-
-/// A member of the bench's team.
-struct Machine {
-    identity: Identity,
-    member: Member,
-}
-
-impl Machine {
-    fn new(n: usize, rng: &mut SeededRandom) -> Result<Self, Problem> {
-        let identity = Identity::generate(rng);
-        let member = Member {
-            machine: *identity.machine(),
-            enc: *identity.enc.public(),
-            person: RosterPerson::parse(&format!("p{n}"))?,
-            role: if n == 0 { Role::Admin } else { Role::Member },
-            label: Label::parse("m")?,
-        };
-        Ok(Self { identity, member })
-    }
-
-    fn end(&self, agent: &str) -> Result<End, Problem> {
-        let person = PersonId::from(&self.member.person);
-        Ok(End { person, device: self.member.machine, agent: Some(agent.parse()?) })
-    }
 }
 
 async fn drive(shape: Shape, messages: usize, url: String) -> Result<Figures, Problem> {
@@ -166,82 +135,6 @@ async fn drive(shape: Shape, messages: usize, url: String) -> Result<Figures, Pr
         ack_p99: at(99).copied().unwrap_or_default(),
         cpu_per_message: cpu / f64::from(count),
     })
-}
-
-/// Founds the team and adds everybody.
-async fn found(url: &str, machines: &[Machine]) -> Result<Roster, Problem> {
-    let admin = machines.first().ok_or("no machine")?;
-    let mut roster = Roster::new();
-    let (mut socket, challenge) = dial(url).await?;
-    let genesis = roster::sign_genesis(
-        &TeamName::parse("Bench")?,
-        &admin.member,
-        now()?,
-        &admin.identity.signing,
-    )?;
-    append(&mut socket, &mut roster, genesis).await?;
-    let team = *roster.team_id().ok_or("no team")?;
-    hello(&mut socket, &challenge, &team, admin).await?;
-    for machine in machines.iter().skip(1) {
-        let op = Op::MemberAdd { member: machine.member.clone() };
-        let entry = roster.sign_next(&op, now()?, &admin.identity.signing)?;
-        append(&mut socket, &mut roster, entry).await?;
-    }
-    Ok(roster)
-}
-
-async fn append(
-    socket: &mut Socket,
-    roster: &mut Roster,
-    entry: serde_json::Value,
-) -> Result<(), Problem> {
-    roster.apply(&entry, None)?;
-    let frame = ClientFrame::RosterAppend(RosterAppend { req: Req::parse("append")?, entry });
-    socket.send(Message::text(frame.print())).await?;
-    match next(socket).await? {
-        RelayFrame::RosterOk(_) => Ok(()),
-        other => Err(format!("an entry was answered with {}", other.t()).into()),
-    }
-}
-
-async fn dial(url: &str) -> Result<(Socket, Challenge), Problem> {
-    let (mut socket, _) = connect_async_with_config(url, None, true).await?;
-    match next(&mut socket).await? {
-        RelayFrame::Challenge(challenge) => Ok((socket, challenge)),
-        other => Err(format!("the first frame is {}", other.t()).into()),
-    }
-}
-
-async fn hello(
-    socket: &mut Socket,
-    challenge: &Challenge,
-    team: &Hash,
-    machine: &Machine,
-) -> Result<(), Problem> {
-    let hello = Hello::sign(challenge, team, now()?, &machine.identity.signing)?;
-    socket.send(Message::text(ClientFrame::Hello(hello).print())).await?;
-    match next(socket).await? {
-        RelayFrame::Welcome(_) => Ok(()),
-        other => Err(format!("a hello was answered with {}", other.t()).into()),
-    }
-}
-
-async fn login(url: &str, team: &Hash, machine: &Machine) -> Result<Socket, Problem> {
-    let (mut socket, challenge) = dial(url).await?;
-    hello(&mut socket, &challenge, team, machine).await?;
-    Ok(socket)
-}
-
-async fn next(socket: &mut Socket) -> Result<RelayFrame, Problem> {
-    loop {
-        match socket.next().await.ok_or("the relay hung up")?? {
-            Message::Text(text) => {
-                return Ok(RelayFrame::parse(text.as_bytes(), ROSTER_FRAME_BYTES)?);
-            }
-            Message::Close(_) => return Err("the relay closed".into()),
-            _ => {}
-        }
-    }
 }
 
 /// A `send` frame with 1 KiB of text, sealed and signed.
@@ -371,10 +264,6 @@ fn named(text: &str) -> Option<(Ulid, MachineId)> {
         Ulid::parse(after(r#""id":""#, 26)?).ok()?,
         MachineId::parse(after(r#""device":""#, 43)?).ok()?,
     ))
-}
-
-fn now() -> Result<Ms, Problem> {
-    Ok(Ms(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis().try_into()?))
 }
 
 /// CPU of the relay's threads so far, seconds; 0 where the system does not tell.

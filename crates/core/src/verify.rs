@@ -19,7 +19,14 @@ use crate::presence::PresencePayload;
 use crate::realm::{RealmKind, RealmView};
 use crate::time::Ms;
 
-/// An envelope that passed every step, against one view of the realm at one time. There is no other way to make one.
+/// An envelope that passed every step, against one view of the realm at one time. There is no other way to make one:
+///
+/// ```compile_fail
+/// use messaging_core::{envelope::Checked, verify::Verified};
+/// fn believe(checked: &Checked) -> Verified<'_> {
+///     Verified { checked }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Verified<'a> {
     checked: &'a Checked,

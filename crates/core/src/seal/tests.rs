@@ -338,3 +338,50 @@ proptest! {
         prop_assert_eq!(open_unverified(&checked, &[&alice().identity.enc]).is_ok(), in_sig);
     }
 }
+
+/// §5 "Core checks these when it seals and when it opens": one breach of each meaning, at both ends.
+#[test]
+fn the_rules_of_a_meaning_hold_at_both_ends() {
+    let with = |name: &str, member: Value| {
+        let mut payload = line("hi");
+        payload["message"][name] = member;
+        payload
+    };
+    let conv = |conv: Value| {
+        let mut payload = line("hi");
+        payload["conv"] = conv;
+        payload
+    };
+    let ulid = json!("01HF7YAT00AAAAAAAAAAAAAAAA");
+    let mut task = with("taskId", ulid.clone());
+    task["kind"] = json!("task");
+    task["message"]["contextId"] = ulid.clone();
+    let (bob, alice) = (bob(), alice());
+    for payload in [
+        with("taskId", ulid),
+        with("messageId", json!("m")),
+        with("contextId", json!("c")),
+        task,
+        conv(json!({"kind": "self", "what": "grant"})),
+        conv(json!({"kind": "card", "what": "get"})),
+    ] {
+        let request = request(
+            &bob,
+            &bob.end,
+            &alice.end,
+            *alice.identity.enc.public(),
+            SealedType::Message,
+            &payload,
+        );
+        let sealed = seal(&request, [1; 32], [2; 12]).map_err(|failure| failure.code);
+        assert_eq!(sealed, Err(Code::InvalidRequest), "{payload}");
+        assert_eq!(
+            alice_opens(seal_text(format!("{payload}"))),
+            Err(Code::InvalidRequest),
+            "{payload}"
+        );
+    }
+    // A request is of class request at both ends: what is sealed as contact does not open as one.
+    let ask = conv(json!({"kind": "request"}));
+    assert_eq!(alice_opens(seal_text(format!("{ask}"))), Err(Code::InvalidRequest));
+}

@@ -1,6 +1,8 @@
 //! Each step of the order with its code, and that the first failing one decides.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::vec;
 
 use super::*;
 use crate::envelope::fixture::*;
@@ -339,4 +341,63 @@ fn a_header_out_of_shape_is_refused() {
         raw["class"] = json!("contact");
         raw["to"]["person"] = json!("bob");
     }));
+}
+
+/// Any JSON, deep and odd.
+fn anything() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[a-zA-Z0-9_=-]{0,44}".prop_map(Value::from),
+        Just(json!("messaging/1")),
+        Just(json!({"team": true})),
+    ];
+    leaf.prop_recursive(3, 24, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::btree_map("[a-z]{0,8}", inner, 0..6)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// Any JSON as it comes out of the strict reader.
+fn readable(value: &Value) -> bool {
+    crate::json::check(value).is_ok()
+}
+
+proptest! {
+    /// Whatever stands in a member's place is judged, never a panic; and what passes keeps its canonical texts.
+    #[test]
+    fn any_value_in_any_place_is_judged(
+        pointer in prop::sample::select(vec![
+            "v", "id", "type", "realm", "from", "to", "ts", "exp", "class", "anchor", "enc", "epk", "nonce", "body", "sig",
+            "replyTo", "later", "a", "z", "bodz", "\u{1f600}", "\u{ffff}",
+        ]),
+        member in anything(),
+        plain in any::<bool>(),
+    ) {
+        let mut raw = if plain { presence_of(&bob()).unwrap().envelope } else { sealed_line("hi").envelope };
+        raw[pointer] = member;
+        let _ = (signed_head(&raw, &realm()), Glance::of(&raw));
+        if let Ok(checked) = Checked::read(raw.clone()) {
+            prop_assert!(readable(&raw));
+            let mut less = raw.clone();
+            less.as_object_mut().unwrap().remove("sig");
+            prop_assert_eq!(checked.signed_text(), crate::jcs::canonical(&less).unwrap());
+            less.as_object_mut().unwrap().remove("body");
+            let header = crate::jcs::canonical(&less).unwrap();
+            prop_assert_eq!(checked.header_bytes(), header.len());
+            prop_assert_eq!(checked.header_text(), header);
+            prop_assert_eq!(checked.into_raw(), raw);
+        }
+    }
+
+    #[test]
+    fn any_value_at_all_is_judged(raw in anything()) {
+        prop_assert!(Checked::read(raw.clone()).is_err());
+        prop_assert_eq!(signed_head(&raw, &realm()), None);
+    }
 }

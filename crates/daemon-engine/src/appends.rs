@@ -67,6 +67,18 @@ impl Appends {
         }
     }
 
+    /// Whether an entry still waits for its end.
+    pub(crate) fn has(&self, ticket: AppendTicket) -> bool {
+        self.queue.iter().any(|append| append.ticket == ticket)
+    }
+
+    /// Drops the entries that nobody wants any more, but for one that may be at the relay.
+    pub(crate) fn keep(&mut self, wanted: impl Fn(AppendTicket) -> bool) {
+        self.queue.retain(|append| {
+            !matches!(append.state, State::Waiting) || wanted(append.ticket)
+        });
+    }
+
     fn take(&mut self) -> Option<Append> {
         self.queue.pop_front()
     }

@@ -12,6 +12,7 @@ use messaging_store::{
 
 use crate::appends::{self, Appends};
 use crate::budgets::Budgets;
+use crate::calls::Calls;
 use crate::config::Config;
 use crate::events::{ConfigKey, LogEvent};
 use crate::flows::{self, Flows};
@@ -86,6 +87,7 @@ pub struct DaemonEngine {
     pub(crate) presence: Presence,
     pub(crate) appends: Appends,
     pub(crate) ipc: Ipc,
+    pub(crate) calls: Calls,
     pub(crate) flows: Flows,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) timers: Timers,
@@ -138,6 +140,7 @@ impl DaemonEngine {
             presence: Presence::default(),
             appends: Appends::default(),
             ipc: Ipc::default(),
+            calls: Calls::default(),
             flows: Flows::default(),
             lifecycle: Lifecycle::new(boot.unknown_keys),
             timers: Timers::new(now.mono),
@@ -263,6 +266,9 @@ impl Machine for DaemonEngine {
     ) -> Result<(), StoreError> {
         let may_write = Self::batch(&input) != Batch::Free;
         let is_tick = matches!(input, In::Tick);
+        if let In::IpcRequest { conn, request } = &input {
+            self.calls.taken((*conn, request.id.clone()));
+        }
         let mut work = Work::new(turn, out);
         if self.trouble.is_stale() {
             self.reload(work.tx)?;
@@ -274,6 +280,7 @@ impl Machine for DaemonEngine {
             self.tend(&mut work)?;
             status::refresh(self, &work)?;
         }
+        self.calls.answered(work.into_answered());
         Ok(())
     }
 
@@ -281,9 +288,14 @@ impl Machine for DaemonEngine {
         if self.trouble.failed(now.mono) {
             out.push(Out::Log(LogEvent::StoreFailing { error: error.name() }));
         }
-        match &ticket {
-            Ticket::Call(conn, id) => out.push(ipc::internal(*conn, id)),
-            Ticket::Opened(conn) => out.push(Out::IpcClose { conn: *conn }),
+        match ticket {
+            Ticket::Call(conn, id) => {
+                if self.calls.failed(&(conn, id.clone())) {
+                    out.push(ipc::internal(conn, &id));
+                }
+                flows::call_failed(self, &(conn, id));
+            }
+            Ticket::Opened(conn) => out.push(Out::IpcClose { conn }),
             Ticket::Other => {}
         }
         // What this input said on the link was never sent: the conversation starts again from the store.
@@ -291,21 +303,26 @@ impl Machine for DaemonEngine {
             out.push(Out::LinkClose { link });
         }
         link::forget_link(self);
-        let answered = match &ticket {
-            Ticket::Call(conn, id) => Some((*conn, id)),
-            Ticket::Opened(_) | Ticket::Other => None,
-        };
-        flows::store_failed(self, answered, out);
+        flows::store_failed(self);
+        for (conn, id) in self.calls.orphans(|call| flows::works_on(&self.flows, call)) {
+            out.push(ipc::internal(conn, &id));
+        }
     }
 
     fn settle(&mut self, settled: &mut Settled<'_>, out: &mut Effects<Out>) {
         match settled.outcome {
             Outcome::Committed(commit) => {
+                self.calls.committed();
                 if commit.changed > 0 && self.trouble.recovered() {
                     out.push(Out::Log(LogEvent::StoreRecovered {}));
                 }
             }
-            Outcome::Failed(_) => self.trouble.doubt(),
+            Outcome::Failed(_) => {
+                self.trouble.doubt();
+                for (conn, id) in self.calls.lost() {
+                    out.push(ipc::internal(conn, &id));
+                }
+            }
         }
         // Should it fail, the next input tries again.
         if self.trouble.is_stale() && self.reload(&settled.rows).is_ok() {

@@ -13,12 +13,12 @@ mod tests;
 
 use messaging_core::relay_auth::Challenge;
 use messaging_core::time::Mono;
-use messaging_ipc::request::RequestId;
-use messaging_store::{Effects, StoreError};
+use messaging_store::StoreError;
 use messaging_wire::RelayFrame;
 
+use crate::calls::CallKey;
 use crate::engine::DaemonEngine;
-use crate::input::{ConnId, Out, SaveToken};
+use crate::input::SaveToken;
 use crate::work::Work;
 
 pub(crate) use errands::{Errand, append, appended, roster_changed};
@@ -96,16 +96,21 @@ pub(crate) fn saved(
     guest::saved(engine, work, token, ok)
 }
 
-/// A write failed: what a flow remembers may not be in the store. A guest starts again from what is; `answered` is the call
-/// that was told `internal` already.
-pub(crate) fn store_failed(
-    engine: &mut DaemonEngine,
-    answered: Option<(ConnId, &RequestId)>,
-    out: &mut Effects<Out>,
-) {
-    engine.flows.errands.forget(answered);
-    if let Some(guest) = engine.flows.guest.take() {
-        guest.abandon(answered, out);
-    }
+/// A call's own input failed: nothing is begun for it.
+pub(crate) fn call_failed(engine: &mut DaemonEngine, call: &CallKey) {
+    engine.flows.errands.forget(call);
+}
+
+/// A write failed: what a flow remembers may not be in the store. A guest starts again from what is, and an errand whose
+/// entry is not waiting any more is over.
+pub(crate) fn store_failed(engine: &mut DaemonEngine) {
+    engine.flows.guest = None;
+    engine.flows.errands.keep(|ticket| engine.appends.has(ticket));
+    engine.appends.keep(|ticket| engine.flows.errands.has(ticket));
     engine.flows.look = true;
+}
+
+/// Whether the answer to a call is still to come from here.
+pub(crate) fn works_on(flows: &Flows, call: &CallKey) -> bool {
+    flows.errands.works_on(call)
 }

@@ -64,7 +64,7 @@ impl Reply {
     }
 
     fn send(&self, work: &mut Work<'_, '_>, line: Vec<u8>) {
-        work.wish(Out::IpcSend { conn: self.conn, line, answers: true });
+        work.answer((self.conn, self.id.clone()), line);
     }
 }
 
@@ -159,6 +159,7 @@ pub(crate) fn closed(
     work: &mut Work<'_, '_>,
     conn: ConnId,
 ) -> Result<(), StoreError> {
+    engine.calls.closed(conn);
     let Some(connection) = engine.ipc.connections.remove(&conn) else { return Ok(()) };
     work.log(LogEvent::IpcClose { conn: conn.0 });
     for (key_hash, held) in connection.held {

@@ -19,6 +19,7 @@
 
 mod appends;
 mod budgets;
+mod calls;
 pub mod config;
 mod directory;
 mod engine;

@@ -7,6 +7,7 @@ use messaging_core::time::{Mono, Ms, Now};
 use messaging_ipc::error::Refusal;
 use messaging_store::{Effects, StoreError, Turn, Tx};
 
+use crate::calls::CallKey;
 use crate::events::LogEvent;
 use crate::input::Out;
 
@@ -19,11 +20,12 @@ pub(crate) struct Work<'w, 't> {
     /// The rows.
     pub(crate) tx: &'w mut Tx<'t>,
     out: &'w mut Effects<Out>,
+    answered: Vec<CallKey>,
 }
 
 impl<'w, 't> Work<'w, 't> {
     pub(crate) fn new(turn: &'w mut Turn<'t>, out: &'w mut Effects<Out>) -> Self {
-        Self { now: turn.now, rng: turn.rng, tx: &mut turn.tx, out }
+        Self { now: turn.now, rng: turn.rng, tx: &mut turn.tx, out, answered: Vec::new() }
     }
 
     /// The wall clock.
@@ -39,6 +41,17 @@ impl<'w, 't> Work<'w, 't> {
     /// Wishes for something once this turn is on disk.
     pub(crate) fn wish(&mut self, out: Out) {
         self.out.push(out);
+    }
+
+    /// Answers a call once this turn is on disk.
+    pub(crate) fn answer(&mut self, (conn, id): CallKey, line: Vec<u8>) {
+        self.out.push(Out::IpcSend { conn, line, answers: true });
+        self.answered.push((conn, id));
+    }
+
+    /// The calls that were answered in this turn.
+    pub(crate) fn into_answered(self) -> Vec<CallKey> {
+        self.answered
     }
 
     /// Writes a log line once this turn is on disk.

@@ -9,16 +9,15 @@ use messaging_core::roster::{Applied, Op, Role, Roster, RosterHead};
 use messaging_core::ticket::{InviteTicket, TextForm};
 use messaging_core::time::Ms;
 use messaging_ipc::error::Refusal;
-use messaging_ipc::request::RequestId;
 use messaging_ipc::results::Done;
 use messaging_ipc::results::team::{Invited, MachineRemoved, OneMember};
 use messaging_ipc::scalars::Secret;
 use messaging_store::StoreError;
 
 use crate::appends::{self, AppendTicket};
+use crate::calls::CallKey;
 use crate::engine::DaemonEngine;
 use crate::handlers;
-use crate::input::ConnId;
 use crate::ipc::Reply;
 use crate::work::{Work, judged};
 
@@ -47,6 +46,10 @@ impl Errand {
             Self::Tidy => None,
         }
     }
+
+    fn is_for(&self, (conn, id): &CallKey) -> bool {
+        self.reply().is_some_and(|reply| reply.conn == *conn && reply.id == *id)
+    }
 }
 
 /// The entries that somebody waits for.
@@ -65,20 +68,28 @@ impl Default for Errands {
 }
 
 impl Errands {
-    /// Forgets the errand of a call that was answered already.
-    pub(super) fn forget(&mut self, answered: Option<(ConnId, &RequestId)>) {
-        self.waiting.retain(|_, errand| !is_answered(errand.reply(), answered));
+    /// Forgets the errand of a call.
+    pub(super) fn forget(&mut self, call: &CallKey) {
+        self.waiting.retain(|_, errand| !errand.is_for(call));
     }
-}
 
-/// Whether a reply is the one that was answered already.
-pub(super) fn is_answered(
-    reply: Option<&Reply>,
-    answered: Option<(ConnId, &RequestId)>,
-) -> bool {
-    match (reply, answered) {
-        (Some(reply), Some((conn, id))) => reply.conn == conn && reply.id == *id,
-        _ => false,
+    /// Keeps the errands whose entries still wait.
+    pub(super) fn keep(&mut self, waits: impl Fn(AppendTicket) -> bool) {
+        self.waiting.retain(|ticket, errand| {
+            let kept = waits(*ticket);
+            self.untidy |= !kept && matches!(errand, Errand::Tidy);
+            kept
+        });
+    }
+
+    /// Whether somebody waits for an entry.
+    pub(super) fn has(&self, ticket: AppendTicket) -> bool {
+        self.waiting.contains_key(&ticket)
+    }
+
+    /// Whether an errand will answer a call.
+    pub(super) fn works_on(&self, call: &CallKey) -> bool {
+        self.waiting.values().any(|errand| errand.is_for(call))
     }
 }
 

@@ -21,20 +21,18 @@ use messaging_core::roster::{Roster, RosterHead};
 use messaging_core::ticket::InviteTicket;
 use messaging_core::time::Mono;
 use messaging_ipc::error::Refusal;
-use messaging_ipc::request::RequestId;
 use messaging_ipc::results::team::{Created, Joined};
-use messaging_store::{Effects, StoreError};
+use messaging_store::StoreError;
 use serde_json::Value;
 
-use super::errands::is_answered;
 use super::intent::Intent;
 use crate::engine::DaemonEngine;
 use crate::home::Standing;
 use crate::identity::IdentityFile;
-use crate::input::{ConnId, Out, SaveToken};
+use crate::input::{Out, SaveToken};
 use crate::ipc::Reply;
 use crate::work::Work;
-use crate::{ipc, link, realm};
+use crate::{link, realm};
 
 pub(super) use talk::{challenged, heard};
 
@@ -149,17 +147,6 @@ impl Guest {
         };
         let answer = self.reply.as_ref().map(|_| self.answer_by);
         step.into_iter().chain(answer).min()
-    }
-
-    /// The store failed under it: whoever still waits is told so.
-    pub(super) fn abandon(
-        self,
-        answered: Option<(ConnId, &RequestId)>,
-        out: &mut Effects<Out>,
-    ) {
-        if let Some(reply) = self.reply.filter(|reply| !is_answered(Some(reply), answered)) {
-            out.push(ipc::internal(reply.conn, &reply.id));
-        }
     }
 
     /// Whether the guest goes on when nobody waits: an entry may be at the relay.

@@ -7,14 +7,15 @@
 //! # Encodings
 //! [`json`] strict wire JSON and the typed step, [`jcs`] canonical bytes, [`b64`] base64.
 //! # Values
-//! [`ids`] names and keys as text, [`time`] clock readings, [`limits`] every constant, [`code`] refusals.
+//! [`ids`] names and keys as text, [`version`] the protocol's name, [`url`] relay addresses, [`bounded`] texts and lists
+//! of a longest length, [`time`] clock readings, [`bucket`] budgets, [`limits`] every constant, [`code`] refusals.
 //! # Keys
 //! [`domain`] signing prefixes, [`keys`] signatures and key agreement, [`random`] lent randomness.
 //! # Trust
 //! [`realm`] who is who, [`roster`] the team's chain, [`invite`], [`ticket`] and [`relay_auth`] the ways in.
 //! # Messages
-//! [`envelope`] the unit that travels, [`seal`] and [`verify`] its two ends, [`payload`] and [`meaning`] what it holds,
-//! [`receipt`] and [`stage`] how far it came, [`presence`] who is there, [`a2a`] and [`task`] work, [`delegation`] and
+//! [`envelope`] the unit that travels, [`seal`] and [`verify`] its two ends, [`payload`], [`conv`] and [`meaning`] what it
+//! holds, [`receipt`] and [`stage`] how far it came, [`presence`] who is there, [`a2a`] and [`task`] work, [`delegation`] and
 //! [`consent`] who may ask for it.
 //! # For readers elsewhere
 //! [`schema`] JSON Schemas, [`peer_text`] other people's words, safe to show.

@@ -159,7 +159,8 @@ pub(crate) fn resolve<'e>(
         let target = Target::of(known.member, Some(known.session.agent.clone()));
         return Ok(Found { target, known: Some(known) });
     }
-    let unknown = Halt::refused(Code::UnknownSession, "no machine of that person has such an agent");
+    let unknown =
+        Halt::refused(Code::UnknownSession, "no machine of that person has such an agent");
     match &address.label {
         Some(label) => match engine.realm.machine_of(&address.person, label) {
             // This machine knows its own sessions: it need not ask itself.

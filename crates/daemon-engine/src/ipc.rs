@@ -129,12 +129,7 @@ impl Ipc {
 }
 
 /// A client connected.
-pub(crate) fn opened(
-    engine: &mut DaemonEngine,
-    work: &mut Work<'_, '_>,
-    conn: ConnId,
-    tier: Tier,
-) {
+pub(crate) fn opened(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, conn: ConnId, tier: Tier) {
     engine.ipc.connections.insert(conn, Connection { tier, held: BTreeMap::new() });
     work.log(LogEvent::IpcOpen { conn: conn.0, tier: tier.as_str() });
 }

@@ -174,10 +174,7 @@ pub(crate) fn keep_all(work: &mut Work<'_, '_>) -> Result<(), StoreError> {
 }
 
 /// Ends sessions whose day is over, and keeps live ones that no connection holds: their goodbye could not be written.
-pub(crate) fn sweep(
-    engine: &mut DaemonEngine,
-    work: &mut Work<'_, '_>,
-) -> Result<(), StoreError> {
+pub(crate) fn sweep(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     let now = work.wall();
     let mut changed = false;
     for row in sessions::open(work.tx)? {

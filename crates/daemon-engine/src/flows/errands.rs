@@ -94,12 +94,7 @@ impl Errands {
 }
 
 /// Appends an entry; whoever the errand names is told how it ended.
-pub(crate) fn append(
-    engine: &mut DaemonEngine,
-    work: &mut Work<'_, '_>,
-    op: Op,
-    errand: Errand,
-) {
+pub(crate) fn append(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, op: Op, errand: Errand) {
     let ticket = appends::submit(engine, work, op);
     engine.flows.errands.waiting.insert(ticket, errand);
 }
@@ -136,12 +131,15 @@ pub(crate) fn appended(
 fn invited(work: &mut Work<'_, '_>, reply: &Reply, ticket: &InviteTicket) {
     let text = ticket.encode().ok().and_then(|text| Secret::parse(&text).ok());
     match text {
-        Some(text) => reply.result(work, &Invited {
-            invite_id: ticket.invite_id,
-            ticket: text,
-            person: ticket.person.clone(),
-            expires: ticket.expires,
-        }),
+        Some(text) => reply.result(
+            work,
+            &Invited {
+                invite_id: ticket.invite_id,
+                ticket: text,
+                person: ticket.person.clone(),
+                expires: ticket.expires,
+            },
+        ),
         // An address of the allowed length always leaves room for a ticket.
         None => reply.refuse(work, Refusal::code(Code::Internal)),
     }

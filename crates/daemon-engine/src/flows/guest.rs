@@ -191,10 +191,7 @@ fn make_room(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
 }
 
 /// Settles what an earlier process, or an earlier call, left open.
-pub(super) fn resume(
-    engine: &mut DaemonEngine,
-    work: &mut Work<'_, '_>,
-) -> Result<(), StoreError> {
+pub(super) fn resume(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     if engine.flows.guest.is_some()
         || engine.home.standing(engine.realm.roster()) != Standing::NoTeam
     {
@@ -242,10 +239,7 @@ pub(super) fn saved(
 }
 
 /// Does what is due.
-pub(super) fn tend(
-    engine: &mut DaemonEngine,
-    work: &mut Work<'_, '_>,
-) -> Result<(), StoreError> {
+pub(super) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     let now = work.mono();
     let Some(mut guest) = engine.flows.guest.take() else { return Ok(()) };
     if guest.answer_by <= now && guest.reply.is_some() {
@@ -280,10 +274,7 @@ pub(super) fn tend(
 }
 
 /// The guest's link is gone.
-pub(super) fn down(
-    engine: &mut DaemonEngine,
-    work: &mut Work<'_, '_>,
-) -> Result<(), StoreError> {
+pub(super) fn down(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     match engine.flows.guest.take() {
         Some(guest) => lost(engine, work, guest),
         None => Ok(()),
@@ -356,7 +347,10 @@ fn fail(
 /// Forgets a guest that has no place in the team.
 fn end(work: &mut Work<'_, '_>, guest: Guest) -> Result<(), StoreError> {
     if let Some(reply) = guest.reply {
-        reply.refuse(work, Refusal::new(Code::RelayUnavailable, "the relay does not know this machine"));
+        reply.refuse(
+            work,
+            Refusal::new(Code::RelayUnavailable, "the relay does not know this machine"),
+        );
     }
     Intent::forget(work)
 }

@@ -59,12 +59,13 @@ pub(crate) fn join(
         return Err(Halt::refused(Code::InviteInvalid, "the ticket has expired"));
     }
     let person = PersonId::from(&ticket.person);
-    let unfinished = Intent::load(work.tx)?.zip(engine.home.keys.clone()).filter(|(intent, keys)| {
-        intent.team == ticket.team
-            && intent.person == person
-            && intent.label == *label
-            && intent.machine == *keys.machine()
-    });
+    let unfinished =
+        Intent::load(work.tx)?.zip(engine.home.keys.clone()).filter(|(intent, keys)| {
+            intent.team == ticket.team
+                && intent.person == person
+                && intent.label == *label
+                && intent.machine == *keys.machine()
+        });
     let now = work.mono();
     if let Some((intent, keys)) = unfinished {
         // The relay may already count this machine in: that is asked first.

@@ -44,9 +44,8 @@ pub(super) fn list(
 
 fn entry(known: &Known<'_>) -> DirectoryEntry {
     let session = &known.session;
-    let shown = |text: &Option<PresenceText>| {
-        text.as_ref().map(|text| PeerText::new(text.as_str()))
-    };
+    let shown =
+        |text: &Option<PresenceText>| text.as_ref().map(|text| PeerText::new(text.as_str()));
     DirectoryEntry {
         address: known.address(),
         person: (&known.member.person).into(),
@@ -78,11 +77,7 @@ fn entry(known: &Known<'_>) -> DirectoryEntry {
 }
 
 /// What a person of the same organisation accepts unless they say otherwise.
-fn reach(
-    person: &RosterPerson,
-    changes: &BTreeMap<RosterPerson, Ms>,
-    now: Ms,
-) -> Reach {
+fn reach(person: &RosterPerson, changes: &BTreeMap<RosterPerson, Ms>, now: Ms) -> Reach {
     let recent = |at: &Ms| now.since(*at) < CHANGE_SHOWN_MS;
     Reach {
         person: person.into(),

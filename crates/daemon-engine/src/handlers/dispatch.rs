@@ -50,11 +50,7 @@ pub(crate) fn dispatch(
 }
 
 /// Steps 2 to 4: what is refused before the parameters are read.
-fn admit(
-    engine: &DaemonEngine,
-    tier: Tier,
-    method: Option<Method>,
-) -> Result<Method, Refusal> {
+fn admit(engine: &DaemonEngine, tier: Tier, method: Option<Method>) -> Result<Method, Refusal> {
     if tier == Tier::Agent && !method.is_some_and(Method::is_agent) {
         return Err(Refusal::new(Code::Forbidden, "this socket serves the methods of agents only"));
     }

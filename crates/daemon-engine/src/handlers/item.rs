@@ -41,6 +41,8 @@ pub(super) fn read(
                 .map(|step| StageAt { stage: step.stage, code: step.code, at: step.at })
                 .collect(),
         })),
-        None => Err(Halt::refused(Code::NotFound, "no such item in this session's inbox or outbox")),
+        None => {
+            Err(Halt::refused(Code::NotFound, "no such item in this session's inbox or outbox"))
+        }
     }
 }

@@ -126,7 +126,5 @@ later_methods! {
 }
 
 /// What a built method does not do yet, in words for a reader.
-pub const PARTLY: &[(Method, &str)] = &[
-    (Method::MsgSend, "a line to a person or a channel"),
-    (Method::MsgSend, "a task"),
-];
+pub const PARTLY: &[(Method, &str)] =
+    &[(Method::MsgSend, "a line to a person or a channel"), (Method::MsgSend, "a task")];

@@ -57,15 +57,19 @@ pub(super) fn send(
         (None, None) => message_id.clone(),
     };
     let payload = payload(&params, &message_id, &context_id);
-    let row = outbound::mail(engine, work, &Mail {
-        session,
-        to: &target,
-        message_id: &message_id,
-        context_id: &context_id,
-        task_id: None,
-        reply_to: params.reply_to,
-        payload: &payload,
-    })?;
+    let row = outbound::mail(
+        engine,
+        work,
+        &Mail {
+            session,
+            to: &target,
+            message_id: &message_id,
+            context_id: &context_id,
+            task_id: None,
+            reply_to: params.reply_to,
+            payload: &payload,
+        },
+    )?;
     // An agent is always there: the address names one.
     let agent = target.agent.as_ref().unwrap_or(&address.session);
     let result = Sent {

@@ -11,9 +11,7 @@ use messaging_core::version::Version;
 use messaging_ipc::params::Nothing;
 use messaging_ipc::params::team::{Create, Invite, Join, OneMachine, Revoke, SetRole};
 use messaging_ipc::results::Done;
-use messaging_ipc::results::team::{
-    Created, Invited, Joined, MachineRemoved, OneMember, Team,
-};
+use messaging_ipc::results::team::{Created, Invited, Joined, MachineRemoved, OneMember, Team};
 use messaging_ipc::scalars::True;
 use messaging_ipc::shapes::{InviteView, Member};
 

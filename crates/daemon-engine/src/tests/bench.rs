@@ -39,10 +39,14 @@ pub(crate) struct Bench {
 pub(crate) struct Daemon {
     pub(crate) running: Option<Loop<DaemonEngine>>,
     pub(crate) keys: IdentityFile,
-    config: Config,
+    /// Whether `identity.json` is there.
+    pub(crate) has_keys: bool,
+    /// Whether files can be written.
+    pub(crate) can_save: bool,
+    pub(crate) config: Config,
     pub(crate) link: Option<LinkId>,
     wishes: VecDeque<Out>,
-    answers: BTreeMap<String, Result<Value, Value>>,
+    pub(crate) answers: BTreeMap<String, Result<Value, Value>>,
     pub(crate) events: Vec<Value>,
     pub(crate) log: Vec<LogEvent>,
     calls: u64,
@@ -105,6 +109,25 @@ impl Bench {
         bench
     }
 
+    /// One daemon that is in no team, and a relay that knows none.
+    pub(crate) fn homeless() -> Self {
+        let mut bench = Self { now: START, daemons: Vec::new(), relay: Relay::new(Roster::new()) };
+        bench.relay.up = true;
+        bench.newcomer();
+        bench
+    }
+
+    /// Adds a daemon that is in no team, and gives its number.
+    pub(crate) fn newcomer(&mut self) -> usize {
+        let at = self.daemons.len();
+        let keys = IdentityFile::generate(&mut SeededRandom::new(99 + at as u64));
+        self.daemons.push(Daemon::new(keys, Config::default(), at as u64));
+        self.daemons[at].has_keys = false;
+        self.start(at, Store::memory(&LAYOUT, &[]).unwrap());
+        self.settle();
+        at
+    }
+
     /// Starts a daemon over its store.
     pub(crate) fn start(&mut self, at: usize, store: Store) {
         let daemon = &mut self.daemons[at];
@@ -112,7 +135,7 @@ impl Bench {
         let boot = Boot {
             config: daemon.config.clone(),
             unknown_keys: Vec::new(),
-            identity: Some(daemon.keys.clone()),
+            identity: daemon.has_keys.then(|| daemon.keys.clone()),
             pid: 7,
             version: "0.0.0",
         };
@@ -170,7 +193,7 @@ impl Bench {
         self.settle();
     }
 
-    fn turn(&mut self, at: usize, inputs: impl IntoIterator<Item = In>) {
+    pub(crate) fn turn(&mut self, at: usize, inputs: impl IntoIterator<Item = In>) {
         let daemon = &mut self.daemons[at];
         if let Some(running) = &mut daemon.running {
             daemon.wishes.extend(running.turn(self.now, inputs));
@@ -186,21 +209,31 @@ impl Bench {
     /// Carries out wishes until there are none.
     pub(crate) fn settle(&mut self) {
         for _ in 0..100_000 {
-            let Some(at) = self.daemons.iter().position(|daemon| !daemon.wishes.is_empty()) else {
-                match self.relay.next_frame() {
-                    Some((to, link, text)) => {
-                        if self.daemons[to].link == Some(link) {
-                            self.turn(to, [In::LinkFrame { link, text }]);
-                        }
-                        continue;
-                    }
-                    None => return,
-                }
-            };
-            let wish = self.daemons[at].wishes.pop_front().unwrap();
-            self.carry_out(at, wish);
+            if !self.step() {
+                return;
+            }
         }
         panic!("the daemons never came to rest");
+    }
+
+    /// Carries out one wish, or brings one frame; `false` when nothing is left to do.
+    pub(crate) fn step(&mut self) -> bool {
+        if let Some(at) = self.daemons.iter().position(|daemon| !daemon.wishes.is_empty()) {
+            let wish = self.daemons[at].wishes.pop_front().unwrap();
+            self.carry_out(at, wish);
+        } else if let Some((to, link, text)) = self.relay.next_frame() {
+            if self.daemons[to].link == Some(link) {
+                self.turn(to, [In::LinkFrame { link, text }]);
+            }
+        } else if let Some((to, link, close)) = self.relay.next_hang_up() {
+            if self.daemons[to].link == Some(link) {
+                self.daemons[to].link = None;
+                self.turn(to, [In::LinkDown { link, close: Some(close), why: LinkFault::Closed }]);
+            }
+        } else {
+            return false;
+        }
+        true
     }
 
     fn carry_out(&mut self, at: usize, wish: Out) {
@@ -228,12 +261,19 @@ impl Bench {
                 }
             }
             Out::SaveIdentity { token, identity } => {
-                self.daemons[at].keys = *identity;
-                self.turn(at, [In::Saved { token, ok: true }]);
+                let ok = self.daemons[at].can_save;
+                if ok {
+                    self.daemons[at].keys = *identity;
+                    self.daemons[at].has_keys = true;
+                }
+                self.turn(at, [In::Saved { token, ok }]);
             }
             Out::SaveConfig { token, relay, .. } => {
-                self.daemons[at].config.relay = Some(relay);
-                self.turn(at, [In::Saved { token, ok: true }]);
+                let ok = self.daemons[at].can_save;
+                if ok {
+                    self.daemons[at].config.relay = Some(relay);
+                }
+                self.turn(at, [In::Saved { token, ok }]);
             }
             Out::Log(event) => self.daemons[at].log.push(event),
         }
@@ -277,17 +317,35 @@ impl Bench {
         self.now = Now { wall: self.now.wall.plus(step), mono: end };
     }
 
+    /// Moves the clock without a tick, as when a machine sleeps.
+    pub(crate) fn skip(&mut self, ms: u64) {
+        self.now = Now { wall: self.now.wall.plus(ms), mono: self.now.mono.plus(ms) };
+    }
+
     /// Registers a session on a connection of its own.
     pub(crate) fn session(&mut self, at: usize, name: &str, more: Value) -> Session {
         let conn = self.daemons[at].calls + 1;
         self.input(at, In::IpcOpened { conn: ConnId(conn), tier: Tier::Admin });
-        let key = format!("{name}-{conn}-key-of-a-session");
+        let key = format!("{name}-{conn}-the-key-of-a-session");
         let mut params = json!({"key": key, "agent": "codex", "name": name});
         for (name, value) in more.as_object().unwrap() {
             params[name] = value.clone();
         }
         self.call(at, conn, "session.register", params).unwrap();
         let session = Session { daemon: at, conn, key };
+        self.ask(&session, "events.subscribe", json!({})).unwrap();
+        session
+    }
+
+    /// Registers a session again, on a new connection.
+    pub(crate) fn resume(&mut self, session: &Session) -> Session {
+        let at = session.daemon;
+        self.daemons[at].calls += 1;
+        let conn = 1_000_000 + self.daemons[at].calls;
+        self.input(at, In::IpcOpened { conn: ConnId(conn), tier: Tier::Admin });
+        let params = json!({"key": session.key, "agent": "codex"});
+        self.call(at, conn, "session.register", params).unwrap();
+        let session = Session { daemon: at, conn, key: session.key.clone() };
         self.ask(&session, "events.subscribe", json!({})).unwrap();
         session
     }
@@ -342,6 +400,11 @@ impl Bench {
         Some(answer.map_err(|error| error["data"]["code"].as_str().unwrap().to_owned()))
     }
 
+    /// The error of a call that was answered with one, whole.
+    pub(crate) fn error(&mut self, at: usize, id: &str) -> Value {
+        self.daemons[at].answers.remove(id).expect("an answer").expect_err("an error")
+    }
+
     /// Sends a text and gives its envelope's id.
     pub(crate) fn send(&mut self, from: &Session, to: &str, text: &str) -> String {
         let params = json!({"to": to, "parts": [{"text": text}]});
@@ -377,6 +440,8 @@ impl Daemon {
         Self {
             running: None,
             keys,
+            has_keys: true,
+            can_save: true,
             config,
             link: None,
             wishes: VecDeque::new(),

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use messaging_core::code::Code;
 use messaging_core::ids::{MachineId, Nonce32, Req, Ulid};
+use messaging_core::invite::join_is_proven;
 use messaging_core::roster::{Live, Roster};
 use messaging_core::time::Ms;
 use messaging_core::url::origin;
-use messaging_wire::{ClientFrame, RecvAck, RosterAppend, RosterSync, text};
+use messaging_wire::{ClientFrame, Join, RecvAck, RosterAppend, RosterSync, text};
 use serde_json::Value;
 
 use super::bench::URL;
@@ -23,6 +24,12 @@ pub(crate) struct Relay {
     pub(crate) shows: Option<u64>,
     /// What it answers to each `send`, in order; then it takes everything.
     pub(crate) nacks: VecDeque<(Code, Option<u64>)>,
+    /// What it answers to each entry, in order; then it judges them.
+    pub(crate) entry_nacks: VecDeque<Code>,
+    /// It takes an entry and hangs up without an answer, so often.
+    pub(crate) swallows: u32,
+    /// Frames that a guest has on one connection; then it hangs up.
+    pub(crate) guest_frames: u32,
     /// It takes what is sent and answers nothing.
     pub(crate) silent: bool,
     /// It keeps what was sent and delivers nothing.
@@ -37,6 +44,10 @@ pub(crate) struct Relay {
     /// Every frame it heard, by daemon.
     pub(crate) heard: Vec<(usize, ClientFrame)>,
     presence: BTreeMap<MachineId, String>,
+    /// Links that it has closed, each with its code.
+    hang_ups: Vec<(usize, LinkId, u16)>,
+    /// How many envelopes a test made.
+    pub(crate) forged: u64,
 }
 
 /// How a relay pages wrongly.
@@ -51,6 +62,7 @@ pub(crate) enum PageTwist {
 struct Link {
     id: LinkId,
     machine: Option<MachineId>,
+    frames: u32,
 }
 
 struct Queued {
@@ -69,6 +81,10 @@ impl Relay {
             roster,
             shows: None,
             nacks: VecDeque::new(),
+            entry_nacks: VecDeque::new(),
+            swallows: 0,
+            guest_frames: 8,
+            hang_ups: Vec::new(),
             silent: false,
             holds_back: false,
             page_twist: None,
@@ -78,6 +94,7 @@ impl Relay {
             queue: Vec::new(),
             heard: Vec::new(),
             presence: BTreeMap::new(),
+            forged: 0,
         }
     }
 
@@ -86,7 +103,7 @@ impl Relay {
     }
 
     pub(crate) fn opened(&mut self, at: usize, id: LinkId) {
-        self.links.insert(at, Link { id, machine: None });
+        self.links.insert(at, Link { id, machine: None, frames: 0 });
         let own = origin(URL).unwrap();
         let relay = self.origin.clone().unwrap_or(own);
         self.say(at, text::challenge(&relay, &Nonce32::from_bytes(&[7; 32])));
@@ -139,6 +156,15 @@ impl Relay {
             _ => None,
         };
         self.heard.iter().filter_map(presence).collect()
+    }
+
+    /// The ids that a daemon acknowledged, in order.
+    pub(crate) fn acks_by(&self, at: usize) -> Vec<String> {
+        let ack = |(from, frame): &(usize, ClientFrame)| match frame {
+            ClientFrame::RecvAck(RecvAck { id, .. }) if *from == at => Some(id.to_string()),
+            _ => None,
+        };
+        self.heard.iter().filter_map(ack).collect()
     }
 
     /// Whether everything that was queued for a machine is acknowledged.
@@ -197,7 +223,16 @@ impl Relay {
         if self.silent {
             return;
         }
+        if let Some(link) = self.links.get_mut(&at) {
+            link.frames += 1;
+            if link.machine.is_none() && link.frames > self.guest_frames {
+                return self.hang_up(at, Code::RateLimited, 4002);
+            }
+        }
         match frame {
+            ClientFrame::Hello(hello) if self.is_stranger(&hello.machine) => {
+                self.hang_up(at, Code::NotMember, 4001);
+            }
             ClientFrame::Hello(hello) => self.welcome(at, hello.machine),
             ClientFrame::RosterSync(sync) => self.page(at, &sync),
             ClientFrame::RosterAppend(append) => self.take_entry(at, &append, now),
@@ -215,8 +250,46 @@ impl Relay {
                     }
                 }
             }
-            ClientFrame::Join(_) | ClientFrame::Ping(_) | ClientFrame::Unknown => {}
+            ClientFrame::Join(join) => self.let_in(at, &join, now),
+            ClientFrame::Ping(_) | ClientFrame::Unknown => {}
         }
+    }
+
+    /// Whether a machine never was in the team.
+    fn is_stranger(&self, machine: &MachineId) -> bool {
+        self.roster.member(machine).is_none() && !self.roster.was_removed(machine)
+    }
+
+    /// Hangs up on a daemon, with a word before.
+    fn hang_up(&mut self, at: usize, code: Code, close: u16) {
+        self.say(at, text::error(code, "refused", None));
+        self.drop_link(at, close);
+    }
+
+    fn drop_link(&mut self, at: usize, close: u16) {
+        if let Some(link) = self.links.remove(&at) {
+            self.hang_ups.push((at, link.id, close));
+        }
+    }
+
+    /// A link that the relay has closed, once everything it said is heard.
+    pub(crate) fn next_hang_up(&mut self) -> Option<(usize, LinkId, u16)> {
+        self.hang_ups.pop()
+    }
+
+    fn let_in(&mut self, at: usize, join: &Join, now: Ms) {
+        let own = origin(URL).unwrap();
+        let proven = self.roster.invite(&join.invite_id).is_some_and(|invite| {
+            let nonce = Nonce32::from_bytes(&[7; 32]);
+            let proof = &join.proof;
+            invite.open
+                && invite.expires > now
+                && join_is_proven(&invite.key, &own, &join.team, &invite.id, &nonce, proof)
+        });
+        if !proven || self.roster.team_id() != Some(&join.team) {
+            return self.nack(at, &join.req, Code::InviteInvalid, None);
+        }
+        self.page(at, &RosterSync { req: join.req.clone(), after: join.after });
     }
 
     fn welcome(&mut self, at: usize, machine: MachineId) {
@@ -247,7 +320,21 @@ impl Relay {
         }
     }
 
+    /// The page that answers a daemon's last request, as of now.
+    pub(crate) fn page_text(&self, at: usize) -> String {
+        let asked = self.heard.iter().rev().find_map(|(from, frame)| match frame {
+            ClientFrame::RosterSync(sync) if *from == at => Some(sync.clone()),
+            _ => None,
+        });
+        self.page_for(&asked.unwrap())
+    }
+
     fn page(&mut self, at: usize, sync: &RosterSync) {
+        let text = self.page_for(sync);
+        self.say(at, text);
+    }
+
+    fn page_for(&self, sync: &RosterSync) -> String {
         let after = match self.page_twist {
             Some(PageTwist::FromGenesis) => None,
             _ => sync.after,
@@ -264,12 +351,19 @@ impl Relay {
             Some(PageTwist::FromGenesis) => (texts, true),
             None => (texts, more),
         };
-        self.say(at, text::roster(Some(&sync.req), texts.iter().map(String::as_str), more));
+        text::roster(Some(&sync.req), texts.iter().map(String::as_str), more)
     }
 
     fn take_entry(&mut self, at: usize, append: &RosterAppend, now: Ms) {
         let RosterAppend { req, entry } = append;
+        if let Some(code) = self.entry_nacks.pop_front() {
+            return self.nack(at, req, code, None);
+        }
         match self.roster.apply(entry, Some(Live::append(now))) {
+            Ok(_) if self.swallows > 0 => {
+                self.swallows -= 1;
+                self.drop_link(at, 1001);
+            }
             Ok(applied) => {
                 self.say(at, text::roster_ok(req, &applied.entry.head()));
                 let raw = entry.to_string();

@@ -306,12 +306,7 @@ fn take_place(
     fail(engine, work, guest, Refusal::new(Code::Forbidden, words))
 }
 
-fn say(
-    engine: &DaemonEngine,
-    work: &mut Work<'_, '_>,
-    talk: Talk,
-    frame: &ClientFrame,
-) -> Talk {
+fn say(engine: &DaemonEngine, work: &mut Work<'_, '_>, talk: Talk, frame: &ClientFrame) -> Talk {
     engine.link.send(work, frame.print());
     Talk { frames: talk.frames + 1, by: work.mono().plus(REPLY_MS), ..talk }
 }

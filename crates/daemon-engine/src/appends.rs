@@ -74,9 +74,8 @@ impl Appends {
 
     /// Drops the entries that nobody wants any more, but for one that may be at the relay.
     pub(crate) fn keep(&mut self, wanted: impl Fn(AppendTicket) -> bool) {
-        self.queue.retain(|append| {
-            !matches!(append.state, State::Waiting) || wanted(append.ticket)
-        });
+        self.queue
+            .retain(|append| !matches!(append.state, State::Waiting) || wanted(append.ticket));
     }
 
     fn take(&mut self) -> Option<Append> {
@@ -145,13 +144,17 @@ pub(crate) fn accepted(
     work: &mut Work<'_, '_>,
     ok: &RosterOk,
 ) -> Result<(), StoreError> {
-    let Some(Append { state: State::Sent { req, hash, entry }, .. }) = engine.appends.queue.front()
-    else {
+    let sent = match engine.appends.queue.front() {
+        Some(Append { state: State::Sent { req, hash, entry }, .. }) if *req == ok.req => {
+            Some((hash, entry))
+        }
+        _ => None,
+    };
+    let Some((hash, entry)) = sent else {
+        // Nobody waits for it any more, and its author hears of it in no other way: relays tell the others only.
+        link::sync_to(engine, work, ok.head.seq);
         return Ok(());
     };
-    if *req != ok.req {
-        return Ok(());
-    }
     if *hash == ok.head.hash {
         let entry = entry.clone();
         // `applied` below ends it.

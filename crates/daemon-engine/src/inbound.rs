@@ -78,18 +78,24 @@ pub(crate) fn local(
     judge::judge(engine, work, checked, Via::Local).map(drop)
 }
 
-/// The link is ready, with the roster that the relay welcomed with: what waited for it is judged.
+/// The roster has more, or the link is ready: what waited for it is judged.
 pub(crate) fn resume(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
-    take_all(engine, work, Patience::MayWait)
-}
-
-/// New entries were asked for and came, or not: what waited for them is judged for good.
-pub(crate) fn synced(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     if !engine.link.is_ready() {
         return Ok(());
     }
-    let patience = if engine.link.is_syncing() { Patience::MayWait } else { Patience::LastTry };
-    take_all(engine, work, patience)
+    take_all(engine, work, Patience::MayWait)
+}
+
+/// The entries up to `asked` were asked for, and came or did not: what waited for them is judged for good.
+pub(crate) fn synced(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    asked: u64,
+) -> Result<(), StoreError> {
+    if !engine.link.is_ready() {
+        return Ok(());
+    }
+    take_all(engine, work, Patience::EndsAt(asked))
 }
 
 fn take_all(
@@ -124,7 +130,8 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Patience {
     MayWait,
-    LastTry,
+    /// For entries up to this one it has waited already.
+    EndsAt(u64),
 }
 
 /// Judges one delivery and says so to the relay. Returns whether it is done with.
@@ -149,13 +156,13 @@ fn take(
             Ok(false)
         }
         Outcome::Behind { env, signer, seq } => {
-            if patience == Patience::MayWait {
-                engine.inbound.room.wait_for_roster(Waiting::new(env, glance));
-                link::sync_to(engine, work, seq);
-                return Ok(false);
+            if matches!(patience, Patience::EndsAt(asked) if seq <= asked) {
+                withhold(engine, work, &env, signer, seq)?;
+                return Ok(true);
             }
-            withhold(engine, work, &env, signer, seq)?;
-            Ok(true)
+            engine.inbound.room.wait_for_roster(Waiting::new(env, glance));
+            link::sync_to(engine, work, seq);
+            Ok(false)
         }
     }
 }

@@ -114,11 +114,6 @@ impl Link {
         matches!(self.phase, Phase::Welcomed { roster_first: false, .. })
     }
 
-    /// Whether entries are being fetched.
-    pub(crate) fn is_syncing(&self) -> bool {
-        self.sync.is_some()
-    }
-
     /// The last thing that went wrong.
     pub(crate) fn last_error(&self) -> Option<LastError> {
         self.last_error
@@ -354,8 +349,7 @@ fn challenged(
         Err(_) => None,
     };
     let Some(RosterHello { team, machine, ts, sig }) = hello else {
-        hang_up(engine, work);
-        return Ok(());
+        return fail(engine, work, "this machine cannot greet the relay", Wait::Long);
     };
     let text = ClientFrame::Hello(Hello { team, machine, ts, sig }).print();
     engine.link.send(work, text);

@@ -53,8 +53,8 @@ pub(crate) fn daemon(engine: &DaemonEngine) -> DaemonStatus {
         deployment: None,
         realm: RealmSummary { kind, id: engine.realm.id().copied() },
         identity: match standing {
-            Standing::Member | Standing::KeysMissing => me.map(identity),
-            Standing::NoTeam | Standing::Removed => None,
+            Standing::Member => me.map(identity),
+            Standing::NoTeam | Standing::KeysMissing | Standing::Removed => None,
         },
         team: me.and_then(|me| team(roster, me)),
         relay: relay(engine),

@@ -1,5 +1,13 @@
 //! The engine from outside: daemons and a relay on one clock, rule by rule.
 
 pub(crate) mod bench;
+mod budget;
+mod faults;
+pub(crate) mod forge;
+mod judge;
+mod link;
 mod mail;
+mod presence;
 pub(crate) mod relay;
+mod roster;
+mod start;

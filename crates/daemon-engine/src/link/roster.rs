@@ -23,6 +23,8 @@ pub(super) struct Sync {
     after: u64,
     /// The number to reach.
     target: u64,
+    /// The number to reach when the page was asked for. What lies past it the relay may not have had then.
+    asked: u64,
     /// How many pages may still come: a relay cannot keep a client paging for ever.
     pages: u64,
     /// When the page is overdue.
@@ -103,7 +105,7 @@ fn request(
     let frame = ClientFrame::RosterSync(RosterSync { req: req.clone(), after: Some(after) });
     engine.link.send(work, frame.print());
     let by = work.mono().plus(PAGE_MS);
-    engine.link.sync = Some(Sync { req, after, target, pages, by });
+    engine.link.sync = Some(Sync { req, after, target, asked: target, pages, by });
 }
 
 /// Entries came: a page that was asked for, or a broadcast.
@@ -124,7 +126,7 @@ fn take_page(
     work: &mut Work<'_, '_>,
     page: RosterPage,
 ) -> Result<(), StoreError> {
-    let Some(Sync { mut after, target, pages, .. }) = engine.link.sync.take() else {
+    let Some(Sync { mut after, target, asked, pages, .. }) = engine.link.sync.take() else {
         return Ok(());
     };
     for raw in &page.entries {
@@ -135,7 +137,7 @@ fn take_page(
             Entered::Applied | Entered::Held => after = after.saturating_add(1),
             Entered::Fork => {
                 engine.link.report(work, FORK);
-                return finish(engine, work);
+                return finish(engine, work, asked);
             }
             Entered::Gap | Entered::Refused(_) => {
                 return fail(engine, work, JUNK, Wait::Long);
@@ -152,17 +154,25 @@ fn take_page(
         request(engine, work, after, target, pages - 1);
         return Ok(());
     }
-    finish(engine, work)
+    if after < target && asked < target {
+        ask(engine, work, after, target);
+        return Ok(());
+    }
+    finish(engine, work, asked)
 }
 
-/// No more pages come: whoever waited for the roster goes on with what there is.
-fn finish(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
+/// No more pages come: whoever waited for the roster, up to `asked`, goes on with what there is.
+fn finish(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    asked: u64,
+) -> Result<(), StoreError> {
     if let Phase::Welcomed { roster_first: true, .. } = engine.link.phase {
         return ready(engine, work);
     }
     outbox::synced(engine, work)?;
     appends::synced(engine, work)?;
-    inbound::synced(engine, work)
+    inbound::synced(engine, work, asked)
 }
 
 /// A new entry, told as it happened. Spec: §4 "Live entries"
@@ -173,7 +183,7 @@ fn broadcast(
 ) -> Result<(), StoreError> {
     for raw in entries {
         match realm::enter(engine, work, raw, Some(Live::broadcast(work.wall())))? {
-            Entered::Applied => inbound::synced(engine, work)?,
+            Entered::Applied => inbound::resume(engine, work)?,
             Entered::Held => {}
             Entered::Gap => {
                 if let Some(seq) = raw.get("seq").and_then(Value::as_u64) {

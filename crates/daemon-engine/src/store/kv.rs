@@ -1,7 +1,7 @@
 //! `kv`: single facts of the home.
 //! Spec: D3.29
 
-use messaging_core::ids::{Hash, Label, MachineId, PersonId, RelayUrl};
+use messaging_core::ids::{Label, MachineId, PersonId, RelayUrl};
 use messaging_store::{StoreError, Tx, View, params};
 use serde::{Deserialize, Serialize};
 
@@ -48,12 +48,10 @@ pub(crate) fn delete(tx: &mut Tx<'_>, key: &str) -> Result<(), StoreError> {
 
 /// The machine that this store belongs to.
 pub(crate) fn machine(view: &View<'_>) -> Result<Option<MachineId>, StoreError> {
-    read(view, IDENTITY_MACHINE)
-}
-
-/// The realm that this store is of.
-pub(crate) fn realm(view: &View<'_>) -> Result<Option<Hash>, StoreError> {
-    read(view, REALM_ID)
+    match get(view, IDENTITY_MACHINE)? {
+        Some(text) => text.parse().map(Some).map_err(|_| StoreError::Corrupt),
+        None => Ok(None),
+    }
 }
 
 /// What the configuration must say of this machine.
@@ -69,12 +67,5 @@ pub(crate) fn number(view: &View<'_>, key: &str) -> Result<u64, StoreError> {
     match get(view, key)? {
         Some(text) => text.parse().map_err(|_| StoreError::Corrupt),
         None => Ok(0),
-    }
-}
-
-fn read<T: std::str::FromStr>(view: &View<'_>, key: &str) -> Result<Option<T>, StoreError> {
-    match get(view, key)? {
-        Some(text) => text.parse().map(Some).map_err(|_| StoreError::Corrupt),
-        None => Ok(None),
     }
 }

@@ -16,14 +16,9 @@ use super::columns::{Columns, Read, stored};
 pub(crate) struct OutboxRow {
     pub(crate) seq: i64,
     pub(crate) id: Ulid,
-    pub(crate) to_device: MachineId,
-    pub(crate) r#type: SealedType,
-    pub(crate) class: Class,
     pub(crate) bytes: u64,
     /// How often the relay asked to try again.
     pub(crate) attempts: u64,
-    /// Not before this time.
-    pub(crate) next_at: Ms,
     /// The last refusal that was no end.
     pub(crate) code: Option<Code>,
     pub(crate) exp: Ms,
@@ -41,19 +36,15 @@ pub(crate) struct NewOutbox<'a> {
     pub(crate) envelope: &'a str,
 }
 
-const COLUMNS: &str = "seq, id, to_device, type, class, bytes, attempts, next_at, code, exp";
+const COLUMNS: &str = "seq, id, bytes, attempts, code, exp";
 
 fn read(row: &Row<'_>) -> Read<OutboxRow> {
     let mut c = Columns::of(row);
     Ok(OutboxRow {
         seq: c.row_id()?,
         id: c.value()?,
-        to_device: c.value()?,
-        r#type: c.word(SealedType::parse)?,
-        class: c.word(class_of)?,
         bytes: c.count()?,
         attempts: c.count()?,
-        next_at: c.ms()?,
         code: c.word_or_none(Code::parse)?,
         exp: c.ms()?,
     })
@@ -183,8 +174,4 @@ pub(crate) fn expired(view: &View<'_>, now: Ms) -> Result<Vec<OutboxRow>, StoreE
 /// Every row, oldest first.
 pub(crate) fn all(view: &View<'_>) -> Result<Vec<OutboxRow>, StoreError> {
     view.rows(&format!("SELECT {COLUMNS} FROM outbox ORDER BY seq"), (), read)
-}
-
-fn class_of(text: &str) -> Option<Class> {
-    [Class::Own, Class::Request, Class::Contact].into_iter().find(|class| class.as_str() == text)
 }

@@ -13,34 +13,14 @@ use super::columns::{Columns, Read, stored};
 pub(crate) struct PresenceRow {
     pub(crate) device: MachineId,
     pub(crate) person: PersonId,
-    pub(crate) seq: u64,
-    /// When the machine sent it.
-    pub(crate) ts: Ms,
     pub(crate) body: PresencePayload,
-    pub(crate) received_at: Ms,
 }
 
-const COLUMNS: &str = "device, person, seq, ts, body, received_at";
+const COLUMNS: &str = "device, person, body";
 
 fn read(row: &Row<'_>) -> Read<PresenceRow> {
     let mut c = Columns::of(row);
-    Ok(PresenceRow {
-        device: c.value()?,
-        person: c.value()?,
-        seq: c.count()?,
-        ts: c.ms()?,
-        body: c.json()?,
-        received_at: c.ms()?,
-    })
-}
-
-/// The latest presence of `device`.
-pub(crate) fn get(view: &View<'_>, device: &MachineId) -> Result<Option<PresenceRow>, StoreError> {
-    view.row(
-        &format!("SELECT {COLUMNS} FROM presence WHERE device = ?1"),
-        params![device.as_str()],
-        read,
-    )
+    Ok(PresenceRow { device: c.value()?, person: c.value()?, body: c.json()? })
 }
 
 /// The number of the latest presence of `device`.

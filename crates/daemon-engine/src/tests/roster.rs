@@ -1,0 +1,487 @@
+//! The roster over the link: pages, broadcasts, what is withheld, what contradicts, and this machine's removal.
+//! Spec: §4 "Live entries", "Sequencing and forks"; §5 "Roster head check"; §7 "Paging"; D3.28
+
+use messaging_core::domain::Domain;
+use messaging_core::ids::TeamName;
+use messaging_core::limits::CLOCK_SKEW_MS;
+use messaging_core::roster::{Member, Op, Role, Roster};
+use messaging_core::time::Ms;
+use messaging_wire::text;
+use serde_json::{Value, json};
+
+use super::bench::Bench;
+use super::forge::mail;
+use super::relay::PageTwist;
+use crate::home::Standing;
+use crate::store::evidence;
+
+const THREE: [(&str, &str); 3] = [("alice", "laptop"), ("bob", "desk"), ("carol", "pc")];
+
+/// An entry by the founder on what the relay holds.
+fn entry(bench: &Bench, op: &Op, ts: Ms) -> Value {
+    let signing = &bench.daemons[0].keys.identity.signing;
+    bench.relay.roster.sign_next(op, ts, signing).unwrap()
+}
+
+/// Some entry that changes nothing of interest.
+fn invite(bench: &mut Bench) -> Op {
+    bench.relay.forged += 1;
+    let seed = bench.relay.forged;
+    let mut rng = messaging_core::testing::SeededRandom::new(seed);
+    let person = "dave".parse().unwrap();
+    messaging_core::invite::create(&person, 60_000, bench.now.wall, &mut rng).unwrap().op
+}
+
+fn seq(bench: &Bench, at: usize) -> u64 {
+    bench.engine(at).realm.head().unwrap().seq
+}
+
+fn broadcast(bench: &mut Bench, to: usize, entry: &Value) {
+    let raw = entry.to_string();
+    bench.frame(to, &text::roster(None, [raw.as_str()], false));
+}
+
+fn evidence_rows(bench: &Bench, at: usize, kind: evidence::Kind) -> u64 {
+    evidence::count(&bench.daemons[at].running.as_ref().unwrap().view(), kind).unwrap()
+}
+
+#[test]
+fn a_machine_that_was_away_pages_through_a_long_roster_before_it_judges_mail() {
+    let mut bench = Bench::connected(&THREE);
+    let bob = bench.session(1, "web", json!({}));
+    let alice = bench.session(0, "api", json!({}));
+    bench.advance(3_000);
+    bench.cut(1);
+    bench.relay.up = false;
+    for _ in 0..600 {
+        let op = invite(&mut bench);
+        let entry = entry(&bench, &op, bench.now.wall);
+        bench.relay.append(&entry);
+        bench.settle();
+    }
+    let carol_enc = bench.daemons[2].keys.identity.enc.public();
+    let member = Member {
+        machine: *crate::identity::IdentityFile::generate(
+            &mut messaging_core::testing::SeededRandom::new(99),
+        )
+        .machine(),
+        enc: *carol_enc,
+        person: "dave".parse().unwrap(),
+        role: Role::Member,
+        label: "new".parse().unwrap(),
+    };
+    let add = entry(&bench, &Op::MemberAdd { member }, bench.now.wall);
+    bench.relay.append(&add);
+    bench.settle();
+    bench.send(&alice, "bob/web", "sealed on the newest head");
+    bench.relay.up = true;
+    let before = bench.relay.heard_from(1, "roster.sync");
+    bench.advance(30_000);
+    assert_eq!(seq(&bench, 1), 603);
+    assert_eq!(bench.relay.heard_from(1, "roster.sync") - before, 3, "three pages of 256");
+    assert_eq!(bench.texts(&bob), ["sealed on the newest head"]);
+    assert!(bench.engine(1).realm.divergence().is_empty());
+}
+
+#[test]
+fn paging_stops_at_a_page_that_does_not_follow_and_after_the_pages_there_can_be() {
+    for twist in [PageTwist::FromGenesis, PageTwist::EndlessEmpty] {
+        let mut bench = Bench::connected(&THREE);
+        bench.cut(1);
+        bench.relay.up = false;
+        let op = invite(&mut bench);
+        let new = entry(&bench, &op, bench.now.wall);
+        bench.relay.append(&new);
+        bench.relay.up = true;
+        bench.relay.page_twist = Some(twist);
+        let before = bench.relay.heard_from(1, "roster.sync");
+        bench.advance(20_000);
+        let asked = bench.relay.heard_from(1, "roster.sync") - before;
+        let dials = bench.relay.heard_from(1, "hello");
+        assert!(asked <= dials, "{twist:?}: {asked} pages asked for on {dials} links");
+    }
+}
+
+#[test]
+fn a_live_entry_is_applied_within_twice_the_skew_and_not_past_it() {
+    let mut bench = Bench::connected(&THREE);
+    let old = bench.now.wall.minus(2 * CLOCK_SKEW_MS);
+    let op = invite(&mut bench);
+    // The chain's own rule: not before the last entry by more than the skew.
+    let within = entry(&bench, &op, old.plus(CLOCK_SKEW_MS));
+    bench.relay.append(&within);
+    bench.settle();
+    assert_eq!(seq(&bench, 1), 3);
+
+    bench.now.wall = bench.now.wall.plus(3 * CLOCK_SKEW_MS);
+    let op = invite(&mut bench);
+    let stale = entry(&bench, &op, bench.now.wall.minus(2 * CLOCK_SKEW_MS + 1));
+    bench.relay.append(&stale);
+    bench.settle();
+    assert_eq!(seq(&bench, 1), 3, "not applied");
+    assert_eq!(bench.last_error(1), Some("the relay sent a roster entry that does not verify"));
+    // Fetched, the chain alone bounds it.
+    bench.cut(1);
+    bench.advance(2_000);
+    assert_eq!(seq(&bench, 1), 4);
+}
+
+#[test]
+fn an_entry_past_the_next_is_fetched_with_those_before_it() {
+    let mut bench = Bench::connected(&THREE);
+    let first = invite(&mut bench);
+    let first = entry(&bench, &first, bench.now.wall);
+    bench.relay.roster.apply(&first, None).unwrap();
+    let second = invite(&mut bench);
+    let second = entry(&bench, &second, bench.now.wall);
+    bench.relay.append(&second);
+    bench.settle();
+    assert_eq!(seq(&bench, 1), 4);
+}
+
+#[test]
+fn two_valid_entries_of_one_number_are_a_fork_and_junk_is_ignored() {
+    let mut bench = Bench::connected(&THREE);
+    let one = invite(&mut bench);
+    let one = entry(&bench, &one, bench.now.wall);
+    let other = invite(&mut bench);
+    let other = entry(&bench, &other, bench.now.wall);
+    let mut junk = other.clone();
+    junk["extra"] = json!(1);
+    bench.relay.append(&one);
+    bench.settle();
+
+    broadcast(&mut bench, 1, &one);
+    broadcast(&mut bench, 1, &junk);
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Fork), 0);
+    broadcast(&mut bench, 1, &other);
+    assert_eq!(bench.last_error(1), Some("the relay showed two histories of the team"));
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Fork), 1);
+    assert_eq!(seq(&bench, 1), 3);
+    let held = bench.engine(1).realm.roster().entries()[3].hash().to_string();
+    assert_eq!(held, messaging_core::jcs::canonical(&one).unwrap().hash().to_string());
+}
+
+#[test]
+fn an_envelope_ahead_is_applied_after_a_sync_and_in_order() {
+    let mut bench = Bench::connected(&THREE);
+    let bob = bench.session(1, "web", json!({}));
+    bench.advance(3_000);
+    let op = invite(&mut bench);
+    let new = entry(&bench, &op, bench.now.wall);
+    // Everybody but bob hears of it.
+    bench.relay.roster.apply(&new, None).unwrap();
+    let first = bench.forge(0, 1, mail("web", "first"));
+    let second = bench.forge(0, 1, mail("web", "second"));
+    bench.relay.silent = true;
+    bench.deliver(1, &first);
+    bench.deliver(1, &second);
+    let third = bench.forge(2, 1, mail("web", "of another sender"));
+    bench.deliver(1, &third);
+    assert!(bench.texts(&bob).is_empty());
+    // The page comes late.
+    bench.relay.silent = false;
+    let link = bench.daemons[1].link.unwrap();
+    let asked: Vec<_> = bench
+        .relay
+        .heard
+        .iter()
+        .filter(|(at, frame)| *at == 1 && frame.t() == "roster.sync")
+        .map(|(_, frame)| frame.print())
+        .collect();
+    assert_eq!(asked.len(), 1, "one sync for all of them");
+    let now = bench.now.wall;
+    bench.relay.hear(1, link, &asked[0], now);
+    bench.settle();
+    assert_eq!(bench.texts(&bob), ["first", "second", "of another sender"]);
+    assert!(bench.acked(1, &first) && bench.acked(1, &second));
+    assert!(!bench.engine(1).realm.sends_paused());
+}
+
+#[test]
+fn a_withheld_entry_leaves_the_envelope_unacknowledged_kept_and_sends_paused() {
+    let mut bench = Bench::connected(&THREE);
+    let bob = bench.session(1, "web", json!({}));
+    let alice = bench.session(0, "api", json!({}));
+    bench.advance(3_000);
+    let head = seq(&bench, 1);
+    let op = invite(&mut bench);
+    let new = entry(&bench, &op, bench.now.wall);
+    bench.relay.roster.apply(&new, None).unwrap();
+    let env = bench.forge(0, 1, mail("web", "ahead"));
+    bench.relay.shows = Some(head);
+    bench.deliver(1, &env);
+    assert!(!bench.acked(1, &env) && !bench.is_seen(1, &env));
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Ahead), 1);
+    assert_eq!(
+        bench.last_error(1),
+        Some("the relay withholds roster entries that a member has seen")
+    );
+    // Again: still withheld, and the proof is kept once.
+    bench.deliver(1, &env);
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Ahead), 1);
+    let before = bench.relay.sent_by(1).len();
+    let id = bench.send(&bob, "alice/api", "paused");
+    bench.advance(120_000);
+    assert_eq!(bench.relay.sent_by(1).len(), before, "sends pause");
+    assert_eq!(bench.stage(&bob, &id), "accepted");
+    // The entries come after all.
+    bench.relay.shows = None;
+    bench.deliver(1, &env);
+    assert_eq!(bench.texts(&bob), ["ahead"]);
+    assert!(bench.acked(1, &env));
+    bench.advance(3_000);
+    assert_eq!(bench.texts(&alice), ["paused"]);
+}
+
+#[test]
+fn a_pause_ends_when_its_signer_is_gone() {
+    let mut bench = Bench::connected(&THREE);
+    let bob = bench.session(1, "web", json!({}));
+    let alice = bench.session(0, "api", json!({}));
+    bench.advance(3_000);
+    // Carol claims a head that does not exist.
+    let mut env = bench.forge(2, 1, mail("web", "x"));
+    env["anchor"]["seq"] = json!(99);
+    let env = bench.sign(2, env);
+    bench.deliver(1, &env);
+    assert!(bench.engine(1).realm.sends_paused());
+    bench.send(&bob, "alice/api", "waits");
+    assert!(bench.texts(&alice).is_empty());
+    let remove = entry(&bench, &Op::MemberRemove { machine: bench.machine(2) }, bench.now.wall);
+    bench.relay.append(&remove);
+    bench.settle();
+    assert!(!bench.engine(1).realm.sends_paused());
+    bench.advance(3_000);
+    assert_eq!(bench.texts(&alice), ["waits"]);
+}
+
+#[test]
+fn nobody_but_its_signer_can_claim_to_have_seen_more() {
+    let mut bench = Bench::connected(&THREE);
+    let mut env = bench.forge(0, 1, mail("web", "x"));
+    env["anchor"]["seq"] = json!(99);
+    bench.deliver(1, &env);
+    assert!(bench.acked(1, &env), "a bad signature is dropped before anything is fetched");
+    assert!(!bench.engine(1).realm.sends_paused());
+    assert_eq!(bench.relay.heard_from(1, "roster.sync"), 0);
+}
+
+/// A second history of the team, which carol was shown.
+fn other_history(bench: &Bench) -> Roster {
+    let signing = &bench.daemons[0].keys.identity.signing;
+    let mut other = Roster::new();
+    let entries = bench.relay.roster.entries();
+    for entry in &entries[..entries.len() - 1] {
+        let raw = serde_json::from_str(entry.canonical().as_str()).unwrap();
+        other.apply(&raw, None).unwrap();
+    }
+    let op = entries.last().unwrap().op().clone();
+    let raw = other.sign_next(&op, bench.now.wall.plus(5), signing).unwrap();
+    other.apply(&raw, None).unwrap();
+    other
+}
+
+#[test]
+fn a_contradicting_head_raises_an_alarm_that_survives_a_restart() {
+    let mut bench = Bench::connected(&THREE);
+    bench.session(1, "web", json!({}));
+    bench.advance(3_000);
+    let theirs = other_history(&bench).head().unwrap();
+    let mut env = bench.forge(2, 1, mail("web", "x"));
+    env["anchor"]["hash"] = json!(theirs.hash);
+    let env = bench.sign(2, env);
+    bench.deliver(1, &env);
+    assert!(bench.acked(1, &env));
+    assert_eq!(bench.answer_to(1, 2, &env).as_deref(), Some("rejected roster_conflict"));
+    assert_eq!(bench.count(1, "SELECT count(*) FROM inbox"), 0, "not applied");
+    let alarm = |bench: &Bench| {
+        let alarms = bench.engine(1).realm.divergence();
+        assert_eq!(alarms.len(), 1);
+        (alarms[0].device, alarms[0].seq, alarms[0].theirs, alarms[0].envelope_id.to_string())
+    };
+    let raised = alarm(&bench);
+    assert_eq!(raised.0, bench.machine(2));
+    assert_eq!(raised.1, theirs.seq);
+    assert_eq!(raised.2, theirs.hash);
+    assert_eq!(json!(raised.3), env["id"]);
+
+    // Presence from the same side: no second alarm, no answer.
+    bench.deliver(1, &env);
+    bench.configure(1, |_| {});
+    assert_eq!(alarm(&bench), raised);
+    let status = crate::status::daemon(bench.engine(1));
+    assert_eq!(status.divergence.unwrap().len(), 1);
+    assert!(bench.engine(1).link.is_ready(), "the machine goes on working");
+}
+
+#[test]
+fn an_alarm_ends_when_its_evidence_proves_nothing_any_more() {
+    let mut bench = Bench::connected(&THREE);
+    let theirs = other_history(&bench).head().unwrap();
+    let mut env = bench.forge(2, 1, mail("web", "x"));
+    env["anchor"]["hash"] = json!(theirs.hash);
+    let env = bench.sign(2, env);
+    bench.deliver(1, &env);
+    assert_eq!(bench.engine(1).realm.divergence().len(), 1);
+    let store = bench.kill(1);
+    let store = super::bench::write(store, |tx| {
+        tx.execute("UPDATE evidence SET envelope = replace(envelope, '\"ts\":1', '\"ts\":2')", ())?;
+        Ok(())
+    });
+    bench.start(1, store);
+    bench.settle();
+    assert!(bench.engine(1).realm.divergence().is_empty());
+}
+
+#[test]
+fn a_contradicting_receipt_or_presence_is_not_answered() {
+    let mut bench = Bench::connected(&THREE);
+    let theirs = other_history(&bench).head().unwrap();
+    let mut env = bench.forge(2, 1, super::forge::receipt("01HF7YAT00AAAAAAAAAAAAAAAA", "read"));
+    env["anchor"]["hash"] = json!(theirs.hash);
+    let env = bench.sign(2, env);
+    bench.deliver(1, &env);
+    assert!(bench.acked(1, &env));
+    assert_eq!(bench.engine(1).realm.divergence().len(), 1);
+    assert!(bench.receipts(1, 2).is_empty());
+}
+
+#[test]
+fn a_relay_behind_or_beside_this_machines_roster_is_told_of() {
+    let mut bench = Bench::connected(&THREE);
+    let op = invite(&mut bench);
+    let new = entry(&bench, &op, bench.now.wall);
+    bench.relay.append(&new);
+    bench.settle();
+    bench.cut(1);
+    bench.relay.shows = Some(1);
+    bench.advance(3_000);
+    assert!(bench.engine(1).link.is_ready());
+    assert_eq!(bench.last_error(1), Some("the relay's roster is behind this machine's"));
+
+    let mut bench = Bench::connected(&THREE);
+    let other = other_history(&bench);
+    bench.cut(1);
+    bench.relay.roster = other;
+    bench.advance(3_000);
+    assert_eq!(bench.last_error(1), Some("the relay showed two histories of the team"));
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Fork), 1);
+    assert!(bench.engine(1).link.is_ready());
+}
+
+#[test]
+fn a_removed_machine_that_is_online_sees_its_removal_and_stops() {
+    let mut bench = Bench::connected(&THREE);
+    let bob = bench.session(1, "web", json!({}));
+    let alice = bench.session(0, "api", json!({}));
+    bench.advance(3_000);
+    bench.send(&alice, "bob/web", "kept");
+    bench.relay.silent = true;
+    let id = bench.send(&bob, "alice/api", "never taken");
+    bench.relay.silent = false;
+    let remove = entry(&bench, &Op::MemberRemove { machine: bench.machine(1) }, bench.now.wall);
+    bench.relay.append(&remove);
+    bench.settle();
+    assert_eq!(bench.engine(1).home.standing(bench.engine(1).realm.roster()), Standing::Removed);
+    assert_eq!(bench.daemons[1].link, None, "it closed the link itself");
+    bench.advance(600_000);
+    assert_eq!(bench.daemons[1].link, None, "and does not come back");
+    assert_eq!(bench.texts(&bob), ["kept"], "what it has stays readable");
+    assert_eq!(bench.stage(&bob, &id), "rejected not_member");
+    let params = json!({"to": "alice/api", "parts": [{"text": "x"}]});
+    assert_eq!(bench.ask(&bob, "msg.send", params).unwrap_err(), "not_member");
+    // So after a restart.
+    bench.configure(1, |_| {});
+    bench.advance(60_000);
+    assert_eq!(bench.daemons[1].link, None);
+}
+
+#[test]
+fn a_machine_removed_while_away_stops_only_on_its_own_verified_roster() {
+    let mut bench = Bench::connected(&THREE);
+    bench.cut(1);
+    bench.relay.up = false;
+    let remove = entry(&bench, &Op::MemberRemove { machine: bench.machine(1) }, bench.now.wall);
+    bench.relay.append(&remove);
+    bench.settle();
+    bench.relay.up = true;
+    bench.relay.silent = true;
+    bench.advance(2_000);
+    bench.close(1, Some(4003));
+    assert_eq!(bench.engine(1).home.standing(bench.engine(1).realm.roster()), Standing::Member);
+    bench.relay.silent = false;
+    bench.advance(40_000);
+    assert_eq!(bench.engine(1).home.standing(bench.engine(1).realm.roster()), Standing::Removed);
+}
+
+#[test]
+fn an_admins_rekey_is_told_and_no_alarm_and_ones_own_lost_key_is_one() {
+    let mut bench = Bench::connected(&THREE);
+    let enc = *crate::identity::IdentityFile::generate(
+        &mut messaging_core::testing::SeededRandom::new(3),
+    )
+    .identity
+    .enc
+    .public();
+    let rekey = entry(&bench, &Op::MemberRekey { machine: bench.machine(1), enc }, bench.now.wall);
+    bench.relay.append(&rekey);
+    bench.settle();
+    assert_eq!(bench.last_error(1), Some("an admin replaced this machine's encryption key"));
+    assert_eq!(crate::status::alarm(bench.engine(1)), None);
+
+    let op = Op::MemberRekey { machine: bench.machine(2), enc };
+    let signing = bench.daemons[2].keys.identity.signing.clone();
+    let own = bench.relay.roster.sign_next(&op, bench.now.wall, &signing).unwrap();
+    bench.relay.append(&own);
+    bench.settle();
+    let alarm = crate::status::alarm(bench.engine(2));
+    assert_eq!(alarm, Some(messaging_ipc::shapes::DaemonAlarm::Restored));
+    assert!(bench.engine(2).link.is_ready(), "it still receives and sends");
+    bench.configure(2, |_| {});
+    assert_eq!(crate::status::alarm(bench.engine(2)), alarm, "at the start too");
+}
+
+#[test]
+fn a_relay_of_another_team_is_no_relay_of_this_one() {
+    let mut bench = Bench::connected(&THREE);
+    let keys = &bench.daemons[0].keys;
+    let founder = bench.relay.roster.member(keys.machine()).unwrap().clone();
+    let name: TeamName = "other".parse().unwrap();
+    let signing = &keys.identity.signing;
+    let genesis =
+        messaging_core::roster::sign_genesis(&name, &founder, bench.now.wall, signing).unwrap();
+    let head = bench.relay.roster.head().unwrap();
+    assert!(signing.sign_value(Domain::Roster, &genesis).is_ok());
+    broadcast(&mut bench, 1, &genesis);
+    assert_eq!(bench.engine(1).realm.head(), Some(head));
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Fork), 0);
+}
+
+#[test]
+fn an_entry_newer_than_the_page_that_was_asked_for_accuses_nobody() {
+    let mut bench = Bench::connected(&THREE);
+    let bob = bench.session(1, "web", json!({}));
+    bench.advance(3_000);
+    // Bob misses one entry, learns of it by mail, and asks.
+    let op = invite(&mut bench);
+    let first = entry(&bench, &op, bench.now.wall);
+    bench.relay.roster.apply(&first, None).unwrap();
+    let early = bench.forge(0, 1, mail("web", "early"));
+    bench.relay.silent = true;
+    bench.deliver(1, &early);
+    let page_as_of_then = bench.relay.page_text(1);
+    bench.relay.silent = false;
+    // Before the page comes there is another entry, and mail from who has seen it.
+    let op = invite(&mut bench);
+    let second = entry(&bench, &op, bench.now.wall);
+    bench.relay.append(&second);
+    let late = bench.forge(0, 1, mail("web", "late"));
+    bench.relay.say(1, text::deliver(&late.to_string()));
+    bench.relay.say(1, page_as_of_then);
+    bench.settle();
+    assert_eq!(seq(&bench, 1), 4);
+    assert_eq!(bench.texts(&bob), ["early", "late"]);
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Ahead), 0);
+    assert!(!bench.engine(1).realm.sends_paused());
+}

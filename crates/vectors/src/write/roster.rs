@@ -61,39 +61,41 @@ struct Story {
 
 impl Story {
     fn tell(book: &mut Book) -> Result<Self, WriteError> {
+        let [ada, ben, cyn, dan, eve] =
+            [("ada", 11), ("ben", 12), ("cyn", 13), ("dan", 14), ("eve", 15)]
+                .map(|(name, number)| book.party(name, number));
+        let founder = Member { role: Role::Admin, ..member(&ada, "ada", "laptop")? };
+        let name = made("name", "The \u{c4}lchemists".parse())?;
+        let genesis = made("genesis", sign_genesis(&name, &founder, START, &ada.signing))?;
+        let founded = made("genesis", Roster::from_entries([&genesis]))?;
+        let mut rng = SeededRandom::new(16);
         let mut story = Story {
-            ada: book.party("ada", 11),
-            ben: book.party("ben", 12),
-            cyn: book.party("cyn", 13),
-            dan: book.party("dan", 14),
-            eve: book.party("eve", 15),
+            ada: ada.clone(),
+            ben: ben.clone(),
+            cyn: cyn.clone(),
+            dan: dan.clone(),
+            eve,
             roster: Roster::new(),
             entries: Vec::new(),
-            ticket: made("ticket", no_ticket())?,
-            rng: SeededRandom::new(16),
+            ticket: ticket(&founded, "ben", Self::at(1), &mut rng)?,
+            rng,
         };
-        let founder = Member { role: Role::Admin, ..member(&story.ada, "ada", "laptop")? };
-        let name = made("name", "The \u{c4}lchemists".parse())?;
-        let genesis = made("genesis", sign_genesis(&name, &founder, START, &story.ada.signing))?;
         story.take(book, genesis)?;
-        story.ticket = story.invite("ben")?;
-        let create = create(&story.ticket);
-        story.put(book, &story.ada.clone(), &create)?;
-        let team = story.ticket.team;
-        let redeem = story.ticket.redeem(&team, &story.ben, &made("label", "desk".parse())?);
-        story.put(book, &story.ben.clone(), &made("redeem", redeem)?)?;
-        for (who, person, label) in
-            [(story.cyn.clone(), "cyn", "mini"), (story.dan.clone(), "dan", "box")]
-        {
-            story.put(book, &story.ada.clone(), &add(&member(&who, person, label)?))?;
-        }
-        let (ada, ben, cyn) = (story.ada.clone(), story.ben.clone(), story.cyn.clone());
+
+        story.put(book, &ada, &create(&story.ticket))?;
+        let label = made("label", "desk".parse())?;
+        let redeem = story.ticket.redeem(&story.ticket.team, &ben, &label);
+        story.put(book, &ben, &made("redeem", redeem)?)?;
+
+        story.put(book, &ada, &add(&member(&cyn, "cyn", "mini")?))?;
+        story.put(book, &ada, &add(&member(&dan, "dan", "box")?))?;
         story.put(book, &ada, &role(cyn.machine(), Role::Admin))?;
-        story.put(book, &cyn, &remove(story.dan.clone().machine()))?;
+        story.put(book, &cyn, &remove(dan.machine()))?;
         story.put(book, &ben, &rekey(ben.machine(), 0x41))?;
         story.put(book, &ada, &rekey(ben.machine(), 0x42))?;
+
         let second = story.invite("dan")?;
-        story.put(book, &ada, &self::create(&second))?;
+        story.put(book, &ada, &create(&second))?;
         story.put(book, &cyn, &Op::InviteRevoke { invite_id: second.invite_id })?;
         Ok(story)
     }
@@ -126,19 +128,10 @@ impl Story {
         Ok(())
     }
 
-    /// A ticket for an invite made now, of seven days.
+    /// A ticket for an invite made now.
     fn invite(&mut self, person: &str) -> Result<InviteTicket, WriteError> {
-        let team = *made("team", self.roster.team_id().ok_or("no team"))?;
-        Ok(InviteTicket {
-            v: Version,
-            relay: made("relay", "wss://relay.example/v1/connect".parse())?,
-            team,
-            invite_id: random::ulid(self.now(), &mut self.rng),
-            secret: Secret32Text::from_bytes(&random::bytes(&mut self.rng)),
-            person: made("person", person.parse())?,
-            expires: self.now().plus(TTL_MS),
-            name: self.roster.name().cloned(),
-        })
+        let now = self.now();
+        ticket(&self.roster, person, now, &mut self.rng)
     }
 
     /// A ticket of a minute, with an id that the story never used.
@@ -188,16 +181,22 @@ impl Story {
     }
 }
 
-fn no_ticket() -> Result<InviteTicket, messaging_core::code::Failure> {
+/// A ticket for an invite of seven days.
+fn ticket(
+    roster: &Roster,
+    person: &str,
+    now: Ms,
+    rng: &mut SeededRandom,
+) -> Result<InviteTicket, WriteError> {
     Ok(InviteTicket {
         v: Version,
-        relay: "wss://relay.example/v1/connect".parse()?,
-        team: messaging_core::ids::Hash::from_bytes(&[0; 32]),
-        invite_id: "00000000000000000000000000".parse()?,
-        secret: Secret32Text::from_bytes(&[0; 32]),
-        person: "nobody".parse()?,
-        expires: START,
-        name: None,
+        relay: made("relay", "wss://relay.example/v1/connect".parse())?,
+        team: *made("team", roster.team_id().ok_or("no team"))?,
+        invite_id: random::ulid(now, rng),
+        secret: Secret32Text::from_bytes(&random::bytes(rng)),
+        person: made("person", person.parse())?,
+        expires: now.plus(TTL_MS),
+        name: roster.name().cloned(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The chain that the specification gives as check values. Spec: W9
 
 use crate::ids::{Secret32Text, Ulid};
-use crate::keys::Identity;
+use crate::keys::{EncSecret, Identity, SigningKey};
 use crate::limits::TTL_MS;
 use crate::relay_auth::{Challenge, RosterHello};
 use crate::roster::{Member, Op, Role, Roster, sign_genesis};
@@ -16,6 +16,17 @@ fn genesis_invite_and_redeem_are_the_published_ones() {
     assert_eq!(alice.machine().as_str(), "iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w");
     assert_eq!(bob.machine().as_str(), "gTl3Dqh9F19Wo1Rmw0x-zMuNipG07jeiXfYPW4_Js5Q");
     assert_eq!(bob.enc.public().as_str(), "BSpQdzrI2Rdz8tyWYuEvDe_pFeQVuKHI4gpaPWqyuEM");
+
+    for (seed, machine) in [
+        (0x03, "7UkoxijRwsbq6QM4kFmVYSlZJzpcY_k2NsFGFKyHN9E"),
+        (0x04, "ypOsFwUYcHHWe4PH_w7-gQjo7EUwV113JoeTM9vavnw"),
+    ] {
+        assert_eq!(SigningKey::from_seed(&[seed; 32]).machine().as_str(), machine);
+    }
+    assert_eq!(
+        EncSecret::from_bytes([0x13; 32]).public().as_str(),
+        "GX_CxWfcA-4qrfDthmgdrCTap26DylVYdd075zduUwY"
+    );
 
     let founder = Member {
         machine: *alice.machine(),

@@ -1,4 +1,5 @@
-//! Tests of the connection proofs. Spec: W8 7.12 to 7.14, 4.22
+//! Tests of the connection proofs.
+//! Spec: W8 7.12 to 7.14, 4.22
 
 use serde_json::{Value, json};
 

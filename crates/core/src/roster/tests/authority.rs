@@ -1,4 +1,5 @@
-//! Who may do what. Spec: §4 "Authority rules", W8 4.4 to 4.14
+//! Who may do what.
+//! Spec: §4 "Authority rules", W8 4.4 to 4.14
 
 use super::team::{
     ALICE, Team, add, admin, changed, genesis, id, identity, member, rekey, remove, role,

@@ -1,4 +1,5 @@
-//! Place, time, replay, heads and pages. Spec: §4 "Sequencing and forks", W8 4.1 to 4.3, 4.8, 4.28 to 4.34
+//! Place, time, replay, heads and pages.
+//! Spec: §4 "Sequencing and forks", W8 4.1 to 4.3, 4.8, 4.28 to 4.34
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,5 @@
-//! The chain that the specification gives as check values. Spec: W9
+//! The chain that the specification gives as check values.
+//! Spec: W9
 
 use crate::ids::{Secret32Text, Ulid};
 use crate::keys::{EncSecret, Identity, SigningKey};

@@ -1,4 +1,5 @@
-//! The rules of invites. Spec: §4 "Invites", "Invite expiry"; W8 4.19 to 4.27
+//! The rules of invites.
+//! Spec: §4 "Invites", "Invite expiry"; W8 4.19 to 4.27
 
 use alloc::string::ToString;
 

@@ -1,4 +1,5 @@
-//! The shape and size of entries, and the keys they may admit. Spec: W2.7, W4.9 step 2, W8 3.10
+//! The shape and size of entries, and the keys they may admit.
+//! Spec: W2.7, W4.9 step 2, W8 3.10
 
 use alloc::vec::Vec;
 

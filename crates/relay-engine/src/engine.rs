@@ -291,8 +291,8 @@ impl RelayEngine {
     /// Takes back what an undone input changed in memory.
     fn undo(&mut self, change: &Staged) {
         match change {
-            Staged::Queued { recipient, row, bytes, .. } => {
-                self.quotas.take(recipient, &row.sender, *bytes);
+            Staged::Queued { recipient, row, .. } => {
+                self.quotas.take(recipient, &row.sender, row.bytes);
             }
             Staged::Left { recipient, sender, bytes } => {
                 // When it expires is not known any more: asked again when it matters.
@@ -457,6 +457,11 @@ impl Machine for RelayEngine {
             In::Tick => Batch::Shared,
             In::Opened { .. } | In::Drained { .. } | In::Closed { .. } | In::Stop => Batch::Free,
         }
+    }
+
+    fn guarded(input: &In) -> bool {
+        // A frame writes once, takes back what it wrote, or is alone in its batch.
+        matches!(input, In::Tick)
     }
 
     fn ticket(&self, input: &In) -> Ticket {

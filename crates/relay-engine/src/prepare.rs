@@ -7,11 +7,14 @@
 use std::sync::Arc;
 
 use messaging_core::code::Failure;
-use messaging_core::envelope::Checked;
-use messaging_core::ids::{MachineId, Nonce32, Req};
+use messaging_core::envelope::{Checked, Content, End};
+use messaging_core::ids::{Hash, MachineId, Nonce32, PersonId, Req, Ulid};
 use messaging_core::keys::PublicKey;
 use messaging_core::limits::FRAME_BYTES;
+use messaging_core::presence::PresenceSeq;
+use messaging_core::realm::Anchor;
 use messaging_core::relay_auth::{self, Challenge, RosterHello};
+use messaging_core::time::Ms;
 use messaging_wire::{ClientFrame, FrameError, Hello, Join, RecvAck, RosterAppend, text};
 use serde_json::Value;
 
@@ -50,10 +53,23 @@ pub(crate) enum Kind {
     NoFrame,
 }
 
-/// An envelope of the right shape.
+/// An envelope of the right shape: what the brain judges of it, and its text. The parsed value stayed behind.
 #[derive(Debug)]
 pub(crate) struct Ready {
-    pub(crate) checked: Checked,
+    pub(crate) id: Ulid,
+    pub(crate) realm: Hash,
+    pub(crate) from: Side,
+    /// None for presence.
+    pub(crate) to: Option<Side>,
+    pub(crate) ts: Ms,
+    pub(crate) exp: Ms,
+    pub(crate) anchor: Anchor,
+    /// The number of a presence; none for a sealed envelope.
+    pub(crate) presence: Option<PresenceSeq>,
+    /// Bytes of JCS without the body.
+    pub(crate) header_bytes: usize,
+    /// Characters of a sealed body, bytes of JCS of a presence.
+    pub(crate) body_len: usize,
     /// SHA-256 of its canonical text.
     pub(crate) digest: [u8; 32],
     /// Whether its signature verifies under the machine that said `hello` here. Meaningless for another sender, which is
@@ -61,6 +77,42 @@ pub(crate) struct Ready {
     pub(crate) signed: bool,
     pub(crate) deliver: DeliverText,
 }
+
+/// One end of an envelope.
+#[derive(Debug)]
+pub(crate) struct Side {
+    pub(crate) person: PersonId,
+    pub(crate) device: MachineId,
+}
+
+impl Ready {
+    fn of(checked: &Checked, signed: bool) -> Self {
+        let envelope = checked.envelope();
+        let side = |end: &End| Side { person: end.person.clone(), device: end.device };
+        Self {
+            id: envelope.id,
+            realm: envelope.realm,
+            from: side(&envelope.from),
+            to: envelope.to().map(side),
+            ts: envelope.ts,
+            exp: envelope.exp,
+            anchor: envelope.anchor,
+            presence: match &envelope.content {
+                Content::Presence(presence) => Some(presence.seq),
+                Content::Sealed(_) => None,
+            },
+            // What the bound is on is the header and the signature, which has one size.
+            header_bytes: checked.header_bytes().saturating_add(SIG_MEMBER_BYTES),
+            body_len: checked.body_len(),
+            digest: checked.text().digest(),
+            signed,
+            deliver: DeliverText::new(checked.text().as_str()),
+        }
+    }
+}
+
+/// `"sig":"…"` and its comma.
+const SIG_MEMBER_BYTES: usize = r#","sig":"""#.len() + 86;
 
 /// A `deliver` frame, which holds the envelope's canonical text: written once, stored and sent from here.
 #[derive(Clone, Debug)]
@@ -174,11 +226,6 @@ impl Preparer {
             }
             _ => false,
         };
-        Ok(Box::new(Ready {
-            digest: checked.text().digest(),
-            deliver: DeliverText::new(checked.text().as_str()),
-            signed,
-            checked,
-        }))
+        Ok(Box::new(Ready::of(&checked, signed)))
     }
 }

@@ -2,7 +2,6 @@
 //! Spec: §6.5, §7 "presence"; W4.24 `presence`, W5.7
 
 use messaging_core::code::Code;
-use messaging_core::envelope::Content;
 use messaging_core::limits::PRESENCE_BYTES;
 use messaging_store::Turn;
 
@@ -21,27 +20,23 @@ impl RelayEngine {
         party: &Party,
         env: &Ready,
     ) -> Result<(), Halt> {
-        let envelope = env.checked.envelope();
-        let Content::Presence(payload) = &envelope.content else {
-            return refuse(Code::InvalidRequest, "type");
-        };
+        let Some(seq) = env.presence else { return refuse(Code::InvalidRequest, "type") };
         let checks = Checks { party, env, now: turn.now };
         checks.header()?;
         let view = self.realms.view(&turn.tx, &party.realm)?;
         checks.ends(view.as_ref())?;
-        if env.checked.body_len() > PRESENCE_BYTES {
+        if env.body_len > PRESENCE_BYTES {
             return refuse(Code::TooLarge, "body");
         }
         checks.window()?;
         drop(view);
         self.charge_presence(party, turn.now)?;
         let kept = store::presence::seq(&turn.tx, party)?;
-        if kept.is_some_and(|kept| payload.seq.0 <= kept) {
+        if kept.is_some_and(|kept| seq.0 <= kept) {
             return Ok(());
         }
-        let person = &envelope.from.person;
         let text = env.deliver.env();
-        store::presence::put(&mut turn.tx, party, person, payload.seq.0, text, envelope.exp)?;
+        store::presence::put(&mut turn.tx, party, &env.from.person, seq.0, text, env.exp)?;
         self.staged.push(Staged::Presence { party: *party, deliver: env.deliver.frame() });
         Ok(())
     }

@@ -2,7 +2,6 @@
 //! Spec: §7 "`send`", "Dedupe"; W4.24 `send`, W5.4
 
 use messaging_core::code::{Code, Failure};
-use messaging_core::envelope::{End, Envelope};
 use messaging_core::ids::Ulid;
 use messaging_core::limits::{BODY_CHARS, CLOCK_SKEW_MS, HEADER_BYTES, TTL_MS};
 use messaging_core::realm::{RealmKind, RealmView, Relation};
@@ -15,7 +14,7 @@ use crate::engine::RelayEngine;
 use crate::events::Event;
 use crate::halt::{Halt, refuse};
 use crate::input::{ConnId, Out};
-use crate::prepare::Ready;
+use crate::prepare::{Ready, Side};
 use crate::quota::Full;
 use crate::staged::Staged;
 use crate::store::queue::NewRow;
@@ -32,20 +31,19 @@ impl RelayEngine {
         env: &Ready,
         out: &mut Effects<Out>,
     ) -> Result<(), Halt> {
-        let envelope = env.checked.envelope();
-        let Some(to) = envelope.to() else { return refuse(Code::InvalidRequest, "type") };
+        let Some(to) = &env.to else { return refuse(Code::InvalidRequest, "type") };
         let checks = Checks { party, env, now: turn.now };
         checks.header()?;
         let view = self.realms.view(&turn.tx, &party.realm)?;
         checks.ends(view.as_ref())?;
         drop(view);
-        if env.checked.body_len() > BODY_CHARS {
+        if env.body_len > BODY_CHARS {
             return refuse(Code::TooLarge, "body");
         }
         checks.window()?;
         let recipient = Party { realm: party.realm, machine: to.device };
         self.store_once(turn, party, &recipient, env, out)?;
-        self.send(conn, "ack", text::ack(&envelope.id), out);
+        self.send(conn, "ack", text::ack(&env.id), out);
         Ok(())
     }
 
@@ -58,7 +56,7 @@ impl RelayEngine {
         env: &Ready,
         out: &mut Effects<Out>,
     ) -> Result<(), Halt> {
-        let Envelope { id, exp, .. } = env.checked.envelope();
+        let Ready { id, exp, .. } = env;
         let text = env.deliver.env();
         let bytes = text.len() as u64;
         if let Err(full) = self.fits(turn, sender, recipient, bytes)? {
@@ -90,12 +88,19 @@ impl RelayEngine {
             exp: *exp,
             at: turn.now.wall,
         };
-        let pos = queue::insert(&mut turn.tx, &row)?;
+        let pos = match queue::insert(&mut turn.tx, &row) {
+            Ok(pos) => pos,
+            Err(error) => {
+                // It is refused alone: the id is not remembered either.
+                seen::delete(&mut turn.tx, sender, id)?;
+                turn.tx.undone();
+                return Err(error.into());
+            }
+        };
         self.quotas.add(recipient, &sender.machine, bytes, *exp);
         self.staged.push(Staged::Queued {
             recipient: *recipient,
-            row: First { pos, sender: sender.machine, id: *id, exp: *exp },
-            bytes,
+            row: First { pos, sender: sender.machine, id: *id, exp: *exp, bytes },
             deliver: env.deliver.frame(),
         });
         Ok(())
@@ -158,15 +163,13 @@ pub(crate) struct Checks<'a> {
 impl Checks<'_> {
     /// Steps 3 to 5: the header's size, the sender, the realm.
     pub(crate) fn header(&self) -> Result<(), Halt> {
-        let envelope = self.env.checked.envelope();
-        // The bound is on the envelope without its body: the header and the signature, which has one size.
-        if self.env.checked.header_bytes().saturating_add(SIG_MEMBER_BYTES) > HEADER_BYTES {
+        if self.env.header_bytes > HEADER_BYTES {
             return refuse(Code::TooLarge, "header");
         }
-        if envelope.from.device != self.party.machine {
+        if self.env.from.device != self.party.machine {
             return refuse(Code::Forbidden, "from.device");
         }
-        if envelope.realm != self.party.realm {
+        if self.env.realm != self.party.realm {
             return refuse(Code::NotMember, "realm");
         }
         Ok(())
@@ -174,29 +177,30 @@ impl Checks<'_> {
 
     /// Steps 6 to 8: both ends, the signature, the anchor.
     pub(crate) fn ends(&self, view: Option<&impl RealmView>) -> Result<(), Halt> {
-        let envelope = self.env.checked.envelope();
+        let Ready { from, to, anchor, .. } = self.env;
         let Some(view) = view else { return refuse(Code::NotMember, "realm") };
         let (stranger, fork) = match view.kind() {
             RealmKind::Roster => (Code::NotMember, Code::RosterConflict),
             RealmKind::Directory => (Code::UnknownDevice, Code::DirectoryInconsistent),
         };
-        let current =
-            |end: &End| view.device(&end.device).is_some_and(|device| device.person == end.person);
-        if !current(&envelope.from) {
+        let current = |side: &Side| {
+            view.device(&side.device).is_some_and(|device| device.person == side.person)
+        };
+        if !current(from) {
             return refuse(stranger, "from");
         }
-        if let Some(to) = envelope.to() {
+        if let Some(to) = to {
             if !current(to) {
                 return refuse(stranger, "to");
             }
-            if to.device == envelope.from.device {
+            if to.device == from.device {
                 return refuse(Code::InvalidRequest, "to.device");
             }
         }
         if !self.env.signed {
             return refuse(Code::BadSignature, "sig");
         }
-        match view.relate(&envelope.anchor) {
+        match view.relate(anchor) {
             Relation::Consistent => Ok(()),
             Relation::OtherKind => refuse(Code::InvalidRequest, "anchor.kind"),
             // Every entry reaches members through this relay, so an anchor it does not hold is a false claim.
@@ -206,13 +210,10 @@ impl Checks<'_> {
 
     /// Step 10: the time window.
     pub(crate) fn window(&self) -> Result<(), Halt> {
-        let Envelope { ts, exp, .. } = self.env.checked.envelope();
+        let Ready { ts, exp, .. } = self.env;
         let now = self.now.wall;
         let holds =
             ts <= exp && *ts <= now.plus(CLOCK_SKEW_MS) && *exp > now && exp.since(*ts) <= TTL_MS;
         if holds { Ok(()) } else { Err(Failure::new(Code::Expired, "exp").into()) }
     }
 }
-
-/// `"sig":"…"` and its comma.
-const SIG_MEMBER_BYTES: usize = r#","sig":"""#.len() + 86;

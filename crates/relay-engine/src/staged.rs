@@ -17,7 +17,7 @@ use crate::store::queue::Pos;
 #[derive(Debug)]
 pub(crate) enum Staged {
     /// An envelope joined the queue; counted already.
-    Queued { recipient: Party, row: First, bytes: u64, deliver: Arc<str> },
+    Queued { recipient: Party, row: First, deliver: Arc<str> },
     /// An envelope left the queue; counted already.
     Left { recipient: Party, sender: MachineId, bytes: u64 },
     /// An id is remembered; counted already.

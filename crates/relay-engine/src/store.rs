@@ -26,7 +26,6 @@ pub const TEAM_RELAY: Layout = Layout {
             id TEXT NOT NULL, recipient TEXT NOT NULL, env TEXT NOT NULL, bytes INTEGER NOT NULL, exp INTEGER NOT NULL,
             at INTEGER NOT NULL);
         CREATE INDEX queue_to ON queue(realm, recipient, sender, pos);
-        CREATE INDEX queue_from ON queue(realm, sender);
         CREATE INDEX queue_exp ON queue(exp);
         CREATE TABLE seen(realm TEXT NOT NULL, sender TEXT NOT NULL, id TEXT NOT NULL, digest BLOB NOT NULL,
             until INTEGER NOT NULL, PRIMARY KEY(realm, sender, id)) WITHOUT ROWID;

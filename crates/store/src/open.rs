@@ -42,6 +42,16 @@ impl Store {
         if path.exists() { inspect(path, layout) } else { Ok(()) }
     }
 
+    /// Whether every page of the store at `path` is as SQLite left it, without touching it. Cost: reads all of it.
+    ///
+    /// Errors: as [`Store::check`]; [`StoreError::Busy`] for a store that only a writer can read now.
+    pub fn is_sound(path: &Path, layout: &Layout) -> Result<bool, OpenError> {
+        let conn = reading(path)?.ok_or(StoreError::Busy)?;
+        verdict(&conn, layout)?;
+        let found: String = conn.query_row("PRAGMA quick_check(1)", (), |row| row.get(0))?;
+        Ok(found == "ok")
+    }
+
     /// A new store in memory, gone with the value.
     pub fn memory(layout: &Layout, records: &[(&str, &str)]) -> Result<Self, OpenError> {
         Self::prepare(Connection::open_in_memory()?, layout, records)
@@ -134,9 +144,17 @@ fn private_options() -> OpenOptions {
 
 /// Looks at a store without touching it: a connection that may write would move a foreign store's log into its file.
 fn inspect(path: &Path, layout: &Layout) -> Result<(), OpenError> {
-    if beside(path, "-journal").exists() {
+    match reading(path)? {
+        Some(conn) => verdict(&conn, layout).map(|_| ()),
         // Only a writer can read past an interrupted rollback; what it rolls back was never part of the store.
-        return Ok(());
+        None => Ok(()),
+    }
+}
+
+/// A connection that leaves the file and what stands beside it as they are; none past an interrupted rollback.
+fn reading(path: &Path) -> Result<Option<Connection>, OpenError> {
+    if beside(path, "-journal").exists() {
+        return Ok(None);
     }
     let conn = if beside(path, "-wal").exists() {
         Connection::open_with_flags(path, READ_ONLY)?
@@ -145,7 +163,7 @@ fn inspect(path: &Path, layout: &Layout) -> Result<(), OpenError> {
         Connection::open_with_flags(unchanging(path), READ_ONLY | OpenFlags::SQLITE_OPEN_URI)?
     };
     conn.busy_timeout(BUSY_TIMEOUT)?;
-    verdict(&conn, layout).map(|_| ())
+    Ok(Some(conn))
 }
 
 /// What a store's tables and records say.

@@ -259,3 +259,21 @@ fn error_kinds_have_names_and_no_text_of_the_statement() {
     );
     assert_eq!(StoreError::from(full.unwrap_err()), StoreError::Full);
 }
+
+#[test]
+fn a_sound_store_is_told_from_a_damaged_one_without_touching_it() {
+    let folder = Folder::new();
+    drop(Store::open(&folder.db(), &GROWN, &[]).unwrap());
+    let before = folder.files();
+    assert_eq!(Store::is_sound(&folder.db(), &GROWN), Ok(true));
+    assert_eq!(folder.files(), before);
+    // The last page becomes something else; the first stays, so that it is still a database.
+    let mut bytes = fs::read(folder.db()).unwrap();
+    let page = bytes.len() - 4_096;
+    assert!(page > 0);
+    bytes[page..].fill(0xA5);
+    fs::write(folder.db(), bytes).unwrap();
+    let damaged = folder.files();
+    assert_ne!(Store::is_sound(&folder.db(), &GROWN), Ok(true));
+    assert_eq!(folder.files(), damaged);
+}

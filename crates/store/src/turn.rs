@@ -41,6 +41,15 @@ pub trait Machine {
     /// How an input joins a batch.
     fn batch(input: &Self::In) -> Batch;
 
+    /// Whether the input's writes are undone together when one of them fails, by a savepoint around them.
+    ///
+    /// A savepoint copies every page that the input touches. Without one, an input whose first write fails is still refused
+    /// alone, since a statement undoes itself; one that fails after a write of its own takes the batch with it, unless it
+    /// took the write back ([`Tx::undone`]). A full disk or an I/O error ends the whole transaction either way.
+    fn guarded(_input: &Self::In) -> bool {
+        true
+    }
+
     /// What [`refused`](Machine::refused) will need to answer this input.
     fn ticket(&self, input: &Self::In) -> Self::Ticket;
 
@@ -214,7 +223,7 @@ impl<M: Machine> Loop<M> {
     ) -> Option<StoreError> {
         let ticket = self.machine.ticket(&input);
         let start = out.len();
-        self.ledger.begin_input(how != Batch::Free);
+        self.ledger.begin_input(how != Batch::Free, M::guarded(&input));
         let conn = self.store.conn();
         let mut turn = Turn { now, rng: &mut *self.rng, tx: Tx::new(conn, &mut self.ledger) };
         let result = self.machine.handle(&mut turn, input, out);

@@ -38,6 +38,8 @@ enum In {
     Ping(i64),
     /// A free input that writes all the same.
     Cheat,
+    /// Writes without a savepoint; `true`: takes back what it wrote when a later write fails.
+    Bare(Vec<(i64, i64)>, bool),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -56,17 +58,20 @@ impl Machine for Book {
 
     fn batch(input: &In) -> Batch {
         match input {
-            In::Put(_) => Batch::Shared,
+            In::Put(_) | In::Bare(..) => Batch::Shared,
             In::Alone(..) => Batch::Alone,
             In::Ping(_) | In::Cheat => Batch::Free,
         }
     }
     fn ticket(&self, input: &In) -> i64 {
         match input {
-            In::Put(pairs) => pairs[0].0,
+            In::Put(pairs) | In::Bare(pairs, _) => pairs[0].0,
             In::Alone(k, _) | In::Ping(k) => *k,
             In::Cheat => -1,
         }
+    }
+    fn guarded(input: &In) -> bool {
+        !matches!(input, In::Bare(..))
     }
     fn handle(
         &mut self,
@@ -81,6 +86,25 @@ impl Machine for Book {
                 return Ok(());
             }
             In::Put(pairs) => pairs,
+            In::Bare(pairs, takes_back) => {
+                let mut written = Vec::new();
+                for (k, v) in pairs {
+                    if let Err(error) = turn.tx.execute("INSERT INTO pairs VALUES (?1, ?2)", (k, v))
+                    {
+                        if takes_back {
+                            for k in written {
+                                turn.tx.execute("DELETE FROM pairs WHERE k = ?1", [k])?;
+                            }
+                            turn.tx.undone();
+                        }
+                        return Err(error);
+                    }
+                    written.push(k);
+                    self.staged.push((k, v));
+                    out.push(Out::Put(k));
+                }
+                return Ok(());
+            }
             In::Alone(k, v) => {
                 assert!(self.staged.is_empty(), "an alone input sees committed memory only");
                 vec![(k, v)]
@@ -206,6 +230,35 @@ fn one_bad_write_is_refused_alone_with_all_its_writes() {
     assert_eq!(out, expected);
     assert_eq!(committed(&book), [2], "undone writes are not counted");
     assert_eq!(all(book.view()).keys().copied().collect::<Vec<_>>(), [10, 30]);
+}
+
+#[test]
+fn without_a_savepoint_a_first_write_fails_alone_and_a_later_one_takes_the_batch() {
+    let bare =
+        |k, bad, takes_back| In::Bare(vec![(k, 1), (k + 1, if bad { 100 } else { 1 })], takes_back);
+    let refused = |k| Out::Refused(k, StoreError::Constraint);
+
+    let mut book = book();
+    let out = run(&mut book, &[put(10), In::Bare(vec![(20, 100)], false), put(30)]);
+    assert_eq!(out, [Out::Put(10), refused(20), Out::Put(30), Out::Held(2)]);
+
+    let out = run(&mut book, &[put(40), bare(50, true, false), put(60)]);
+    assert_eq!(out, [refused(40), refused(50), Out::Held(2), Out::Put(60), Out::Held(3)]);
+
+    let out = run(&mut book, &[put(40), bare(50, true, true), bare(70, false, true)]);
+    let expected = [Out::Put(40), refused(50), Out::Put(70), Out::Put(71), Out::Held(6)];
+    assert_eq!(out, expected);
+    assert_eq!(committed(&book).last(), Some(&3));
+}
+
+#[test]
+fn a_bare_write_that_fails_on_demand_was_not_made() {
+    for how in [How::Lost, How::AppliedButReportedLost] {
+        let mut book = book();
+        book.set_faults(FaultPlan::nth(1, how, StoreError::Io));
+        let out = run(&mut book, &[put(10), In::Bare(vec![(20, 1)], false)]);
+        assert_eq!(out, [Out::Put(10), Out::Refused(20, StoreError::Io), Out::Held(1)]);
+    }
 }
 
 #[test]
@@ -362,7 +415,7 @@ proptest! {
             // One input a turn, so that each answer belongs to a known input.
             let out = run(&mut book, std::slice::from_ref(input));
             let pairs = match input {
-                In::Put(pairs) => pairs.clone(),
+                In::Put(pairs) | In::Bare(pairs, _) => pairs.clone(),
                 In::Alone(k, v) => vec![(*k, *v)],
                 _ => vec![],
             };
@@ -407,7 +460,7 @@ proptest! {
             Out::Held(_) => None,
         }).collect();
         let expected: Vec<i64> = inputs.iter().map(|i| match i {
-            In::Put(pairs) => pairs[0].0,
+            In::Put(pairs) | In::Bare(pairs, _) => pairs[0].0,
             In::Ping(k) | In::Alone(k, _) => *k,
             In::Cheat => -1,
         }).collect();

@@ -69,7 +69,7 @@ impl<'a> View<'a> {
 
 /// The open transaction of a batch, as one input sees it: what it reads holds the writes of the inputs before it.
 ///
-/// The transaction begins with the batch's first write, and each writing input has a savepoint of its own.
+/// The transaction begins with the batch's first write; each guarded input that writes has a savepoint of its own.
 pub struct Tx<'a> {
     view: View<'a>,
     ledger: &'a mut Ledger,
@@ -94,12 +94,23 @@ impl<'a> Tx<'a> {
             run(self.view.conn, "ROLLBACK")?;
             return Err(error);
         }
+        if let Some((How::AppliedButReportedLost, error)) = fault
+            && !self.ledger.savepoint
+        {
+            // Without a savepoint nothing undoes it: a statement that fails in earnest has undone itself.
+            return Err(error);
+        }
         let changed = self.view.conn.prepare_cached(sql)?.execute(params)?;
         if let Some((How::AppliedButReportedLost, error)) = fault {
             return Err(error);
         }
         self.ledger.wrote(changed);
         Ok(changed)
+    }
+
+    /// The caller has taken back, by other writes, all that this input wrote: should it fail now, it fails alone.
+    pub fn undone(&mut self) {
+        self.ledger.undone();
     }
 
     /// The row id of the last row inserted by [`Tx::execute`].
@@ -128,14 +139,16 @@ pub(crate) struct Ledger {
     open: bool,
     savepoint: bool,
     may_write: bool,
+    guarded: bool,
     /// The batch's counters when the present input began.
     mark: (u64, u64),
 }
 
 impl Ledger {
-    /// An input begins. One that is `free` may not write.
-    pub(crate) fn begin_input(&mut self, may_write: bool) {
+    /// An input begins. One that is free may not write; a guarded one gets a savepoint with its first write.
+    pub(crate) fn begin_input(&mut self, may_write: bool, guarded: bool) {
         self.may_write = may_write;
+        self.guarded = guarded;
         self.mark = (self.writes, self.changed);
     }
 
@@ -150,11 +163,12 @@ impl Ledger {
 
     /// Undoes the writes of the present input. `false`: the transaction is gone, and with it the whole batch.
     pub(crate) fn undo_input(&mut self, conn: &Connection) -> bool {
-        (self.writes, self.changed) = self.mark;
+        let wrote = self.writes > self.mark.0;
+        self.undone();
         if !self.open {
             return true;
         }
-        if conn.is_autocommit() {
+        if conn.is_autocommit() || (wrote && !self.savepoint) {
             return false;
         }
         if self.savepoint {
@@ -164,6 +178,11 @@ impl Ledger {
             self.savepoint = false;
         }
         true
+    }
+
+    /// Nothing is left of what the present input wrote.
+    fn undone(&mut self) {
+        (self.writes, self.changed) = self.mark;
     }
 
     /// Ends the transaction. After an error nothing of the batch counts as written.
@@ -209,7 +228,7 @@ impl Ledger {
             run(conn, "BEGIN IMMEDIATE")?;
             self.open = true;
         }
-        if !self.savepoint {
+        if self.guarded && !self.savepoint {
             run(conn, "SAVEPOINT input")?;
             self.savepoint = true;
         }

@@ -24,12 +24,10 @@ impl RelayEngine {
         ack: &RecvAck,
     ) -> Result<(), Halt> {
         self.charge_ack(conn, party, bytes, turn.now)?;
-        let named = match self.conns.link(conn) {
-            Some(link) => link.deliveries.named(&ack.id, ack.from.as_ref()),
-            None => Named::None,
-        };
+        let Some(link) = self.conns.link(conn) else { return Ok(()) };
+        let named = link.deliveries.named(&ack.id, ack.from.as_ref());
         let place = match (named, &ack.from) {
-            (Named::One(pos), _) => queue::place(&turn.tx, pos)?,
+            (Named::One(pos), _) => link.deliveries.flight(pos),
             // Not in flight here, but perhaps it was on an earlier link.
             (Named::None, Some(sender)) => queue::find(&turn.tx, party, sender, &ack.id)?,
             (Named::None, None) | (Named::Several, _) => None,

@@ -156,7 +156,8 @@ fn step(
             deliveries.skipped(&sender, row.pos);
         } else {
             load.put(row.env);
-            let first = First { pos: row.pos, sender, id: row.id, exp: row.exp };
+            let bytes = row.env.len() as u64;
+            let first = First { pos: row.pos, sender, id: row.id, exp: row.exp, bytes };
             deliveries.sent(first, pace, now.mono);
         }
         if load.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

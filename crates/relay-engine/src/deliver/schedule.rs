@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use messaging_core::ids::{MachineId, Ulid};
 use messaging_core::time::{Mono, Ms, Now};
 
-use crate::store::queue::Pos;
+use crate::store::queue::{Place, Pos};
 
 /// How a link is paced.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,7 @@ struct Flight {
     sender: MachineId,
     id: Ulid,
     exp: Ms,
+    bytes: u64,
     /// Until it is sent again after the next time, ms.
     wait_ms: u64,
     due: Mono,
@@ -64,6 +65,7 @@ pub(crate) struct First {
     pub(crate) sender: MachineId,
     pub(crate) id: Ulid,
     pub(crate) exp: Ms,
+    pub(crate) bytes: u64,
 }
 
 /// What an ack names.
@@ -138,6 +140,7 @@ impl Deliveries {
             sender: row.sender,
             id: row.id,
             exp: row.exp,
+            bytes: row.bytes,
             wait_ms: pace.redeliver_min_ms.saturating_mul(2).min(pace.redeliver_max_ms),
             due,
         };
@@ -167,6 +170,15 @@ impl Deliveries {
             (Some(pos), None) => Named::One(pos),
             (Some(_), Some(_)) => Named::Several,
         }
+    }
+
+    /// A delivery's sender and size.
+    pub(crate) fn flight(&self, pos: Pos) -> Option<Place> {
+        self.flights.get(&pos).map(|flight| Place {
+            pos,
+            sender: flight.sender,
+            bytes: flight.bytes,
+        })
     }
 
     /// A delivery ended: acknowledged, expired or deleted. Its lane has room for one more.

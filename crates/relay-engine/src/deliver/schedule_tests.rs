@@ -63,9 +63,14 @@ impl Model {
 
     fn insert(&mut self, sender: u8, ttl: u64) -> First {
         self.next += 1;
-        let id =
-            Ulid::from_parts(Ms(0), u128::to_le_bytes(self.next as u128)[..10].try_into().unwrap());
-        let row = First { pos: self.next, sender: machine(sender), id, exp: Ms(self.now + ttl) };
+        let id = Ulid::from_parts(Ms(u64::try_from(self.next).unwrap()), [0; 10]);
+        let row = First {
+            pos: self.next,
+            sender: machine(sender),
+            id,
+            exp: Ms(self.now + ttl),
+            bytes: 1,
+        };
         self.rows.insert(row.pos, row);
         row
     }
@@ -238,7 +243,7 @@ proptest! {
                 model.step(Step::Pump(usize::MAX));
             }
             model.now = start;
-            model.step(Step::Commit { sender: (model.next % 3) as u8, ttl: 300_000 });
+            model.step(Step::Commit { sender: u8::try_from(model.next % 3).unwrap(), ttl: 300_000 });
         }
         while let Some(due) = model.link.deadline() {
             prop_assert!(due.0 > model.now || model.link.next_due(model.now()).is_some());
@@ -259,7 +264,11 @@ fn an_id_of_two_senders_is_told_apart() {
     let mut link = Deliveries::default();
     let id = Ulid::from_parts(Ms(0), [1; 10]);
     for (pos, sender) in [(1, 1), (2, 2)] {
-        link.sent(First { pos, sender: machine(sender), id, exp: Ms(100) }, PACE, Mono(0));
+        link.sent(
+            First { pos, sender: machine(sender), id, exp: Ms(100), bytes: 1 },
+            PACE,
+            Mono(0),
+        );
     }
     assert_eq!(link.named(&id, None), Named::Several);
     assert_eq!(link.named(&id, Some(&machine(2))), Named::One(2));
@@ -276,7 +285,7 @@ fn each_first_delivery_pays_once() {
     let mut link = Deliveries::default();
     assert!(!link.pay());
     let id = Ulid::from_parts(Ms(0), [1; 10]);
-    link.sent(First { pos: 1, sender: machine(1), id, exp: Ms(100_000) }, PACE, Mono(0));
+    link.sent(First { pos: 1, sender: machine(1), id, exp: Ms(100_000), bytes: 1 }, PACE, Mono(0));
     link.sent_again(1, PACE, Mono(10_000));
     assert!(link.pay());
     assert!(!link.pay());

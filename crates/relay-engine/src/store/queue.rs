@@ -70,13 +70,6 @@ pub(crate) fn delete(tx: &mut Tx<'_>, pos: Pos) -> Result<bool, StoreError> {
     Ok(tx.execute("DELETE FROM queue WHERE pos = ?1", [pos])? == 1)
 }
 
-/// The row at `pos`, without its envelope.
-pub(crate) fn place(view: &View<'_>, pos: Pos) -> Result<Option<Place>, StoreError> {
-    view.row("SELECT sender, bytes FROM queue WHERE pos = ?1", [pos], |row| {
-        Ok(Place { pos, sender: row.get::<_, Id<_>>(0)?.0, bytes: count(row, 1)? })
-    })
-}
-
 /// Where the envelope `id` of `sender` waits for `recipient`.
 pub(crate) fn find(
     view: &View<'_>,
@@ -198,16 +191,22 @@ pub(crate) fn expired_of(
     )
 }
 
-/// Deletes everything to and from a machine; rows and bytes that went.
-pub(crate) fn delete_machine(tx: &mut Tx<'_>, machine: &Party) -> Result<(u64, u64), StoreError> {
-    let party = params![machine.realm.as_str(), machine.machine.as_str()];
+/// Deletes everything from `sender` to `recipient`; rows and bytes that went.
+pub(crate) fn delete_pair(
+    tx: &mut Tx<'_>,
+    recipient: &Party,
+    sender: &MachineId,
+) -> Result<(u64, u64), StoreError> {
+    let pair = params![recipient.realm.as_str(), recipient.machine.as_str(), sender.as_str()];
     let sizes = tx.row(
         "SELECT COUNT(*), COALESCE(SUM(bytes), 0) FROM queue
-         WHERE realm = ?1 AND (recipient = ?2 OR sender = ?2)",
-        party,
+         WHERE realm = ?1 AND recipient = ?2 AND sender = ?3",
+        pair,
         |row| Ok((count(row, 0)?, count(row, 1)?)),
     )?;
-    tx.execute("DELETE FROM queue WHERE realm = ?1 AND recipient = ?2", party)?;
-    tx.execute("DELETE FROM queue WHERE realm = ?1 AND sender = ?2", party)?;
-    Ok(sizes.unwrap_or_default())
+    let (rows, bytes) = sizes.unwrap_or_default();
+    if rows > 0 {
+        tx.execute("DELETE FROM queue WHERE realm = ?1 AND recipient = ?2 AND sender = ?3", pair)?;
+    }
+    Ok((rows, bytes))
 }

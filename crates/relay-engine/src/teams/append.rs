@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use messaging_core::code::Code;
-use messaging_core::ids::{Hash, Req};
+use messaging_core::ids::{Hash, MachineId, Req};
 use messaging_core::roster::{Applied, Entry, Live, Op, Roster};
 use messaging_store::{Effects, Turn};
 use messaging_wire::{CloseCode, text};
@@ -118,9 +118,8 @@ impl RelayEngine {
         let removed = removed.map(|member| member.machine);
         if let Some(machine) = removed {
             let party = Party { realm: *team, machine };
-            let (rows, bytes) = queue::delete_machine(&mut turn.tx, &party)?;
+            self.empty(turn, &party)?;
             presence::delete(&mut turn.tx, &party)?;
-            self.staged.push(Staged::Emptied { party, rows, bytes });
         }
         self.staged.push(Staged::Appended(Box::new(Appended {
             team: *team,
@@ -129,6 +128,29 @@ impl RelayEngine {
             broadcast: text::roster(None, [entry.canonical().as_str()], false).into(),
             removed,
         })));
+        Ok(())
+    }
+
+    /// Deletes everything to and from a machine that is no member any more.
+    fn empty(&mut self, turn: &mut Turn<'_>, party: &Party) -> Result<(), Halt> {
+        let mut pairs: Vec<(Party, MachineId)> = self
+            .quotas
+            .senders(&turn.tx, party)?
+            .into_iter()
+            .map(|sender| (*party, sender))
+            .collect();
+        // Whoever else has a queue is a current member: a removed one's was emptied then.
+        if let Some(roster) = self.realms.teams.roster(&turn.tx, &party.realm)? {
+            let others = roster.members().map(|member| Party { machine: member.machine, ..*party });
+            pairs.extend(others.map(|other| (other, party.machine)));
+        }
+        let (mut rows, mut bytes) = (0, 0);
+        for (recipient, sender) in &pairs {
+            let gone = queue::delete_pair(&mut turn.tx, recipient, sender)?;
+            rows += gone.0;
+            bytes += gone.1;
+        }
+        self.staged.push(Staged::Emptied { party: *party, rows, bytes });
         Ok(())
     }
 

@@ -17,7 +17,8 @@ fn the_challenge_comes_first_and_names_the_origin() {
 fn hello_is_judged_in_order() {
     let mut rig = Rig::new();
     let team = rig.team();
-    let cases: Vec<(&str, Box<dyn Fn(&mut Value)>)> = vec![
+    type Change = Box<dyn Fn(&mut Value)>;
+    let cases: Vec<(&str, Change)> = vec![
         ("invalid_request", Box::new(|f| f["ts"] = json!("now"))),
         ("invalid_request", Box::new(|f| f["realm"] = f["team"].clone())),
         ("expired", Box::new(|f| f["ts"] = json!(START.wall.0 + 300_001))),

@@ -73,8 +73,8 @@ fn a_live_delivery_waits_for_the_window_too_and_keeps_its_order() {
     let last = rig.mail(&team, &alice, &bob);
     rig.say(a, &send(&last));
     assert_eq!(deliveries(rig.frames(b)), Vec::<Value>::new());
-    for n in 0..3 {
-        rig.say(b, &ack_of(&sent[n]));
+    for env in &sent[..3] {
+        rig.say(b, &ack_of(env));
     }
     let expected = [delivered(&sent[64]), delivered(&sent[65]), delivered(&last)];
     assert_eq!(rig.frames(b), expected);

@@ -7,30 +7,39 @@
 use std::io;
 use std::sync::Arc;
 
-use messaging_relay_engine::{ConnId, Prepared, Preparer};
+use messaging_relay_engine::{Prepared, Preparer};
 use messaging_wire::CloseCode;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::config::Timings;
 use crate::gate::Place;
-use crate::mailbox::{Mailbox, Verdict};
-use crate::owner::Inbox;
+use crate::inbox::Line;
+use crate::mailbox::Verdict;
 use crate::websocket::{Incoming, WRITE_BUFFER, WebSocket};
 
-/// What a connection is made of.
+/// A connection's task: what it is made of, and how far it is.
 pub(crate) struct Connection {
-    pub(crate) conn: ConnId,
-    pub(crate) socket: WebSocket,
-    pub(crate) mailbox: Arc<Mailbox>,
-    pub(crate) inbox: Inbox,
-    pub(crate) preparer: Preparer,
-    pub(crate) timings: Timings,
+    line: Line,
+    socket: WebSocket,
+    preparer: Preparer,
+    timings: Timings,
     /// Its place at the gate, until its `hello` is accepted.
-    pub(crate) place: Option<Place>,
+    place: Option<Place>,
+    /// Bytes of texts given to the socket and not yet written.
+    gathered: usize,
+    /// Whether messages are read: not while a `hello` is judged, nor after one that the library cannot read past.
+    reading: bool,
+    /// Whether there may be something to read. Messages can be inside the library while the socket has nothing.
+    unread: bool,
+    /// When the peer last gave a sign of life.
+    heard: Instant,
     /// Its part of the connections and of the raw sockets.
-    pub(crate) permits: (OwnedSemaphorePermit, Arc<OwnedSemaphorePermit>),
+    _permits: Permits,
 }
+
+/// What a connection takes up, given back when it ends: one of the connections, and one of the raw sockets.
+pub(crate) type Permits = (OwnedSemaphorePermit, Arc<OwnedSemaphorePermit>);
 
 /// How a connection ends.
 enum End {
@@ -44,53 +53,46 @@ enum End {
 const READS_IN_A_ROW: usize = 16;
 
 impl Connection {
-    /// Serves the connection until it ends.
-    pub(crate) async fn run(self) {
-        let Self { conn, socket, mailbox, inbox, preparer, timings, place, permits } = self;
-        let mut talk = Talk {
-            conn,
+    pub(crate) fn new(
+        line: Line,
+        socket: WebSocket,
+        preparer: Preparer,
+        timings: Timings,
+        place: Place,
+        permits: Permits,
+    ) -> Self {
+        Self {
+            line,
             socket,
-            mailbox,
-            inbox,
             preparer,
-            place,
+            timings,
+            place: Some(place),
             gathered: 0,
             reading: true,
             unread: true,
             heard: Instant::now(),
-        };
-        let end = talk.run(timings).await.unwrap_or(End::Drop);
-        talk.inbox.closed(conn);
-        if let End::Close(code) = end {
-            // A peer that does not take its goodbye in time is dropped like any other.
-            let _ = timeout(timings.close, talk.say_goodbye(code)).await;
+            _permits: permits,
         }
-        drop(permits);
     }
-}
 
-struct Talk {
-    conn: ConnId,
-    socket: WebSocket,
-    mailbox: Arc<Mailbox>,
-    inbox: Inbox,
-    preparer: Preparer,
-    place: Option<Place>,
-    /// Bytes of texts given to the socket and not yet written.
-    gathered: usize,
-    /// Whether messages are read: not while a `hello` is judged, nor after one that the library cannot read past.
-    reading: bool,
-    /// Whether there may be something to read. Messages can be inside the library while the socket has nothing.
-    unread: bool,
-    heard: Instant,
-}
+    /// Serves the connection until it ends.
+    ///
+    /// Boxed, as is the goodbye: a future holds its arguments twice, and its largest state for its whole life.
+    pub(crate) async fn run(mut self: Box<Self>) {
+        let end = self.talk().await.unwrap_or(End::Drop);
+        if let End::Close(code) = end {
+            let limit = self.timings.close;
+            // A peer that does not take its goodbye in time is dropped like any other.
+            let _ = timeout(limit, Box::pin(self.say_goodbye(code))).await;
+        }
+    }
 
-impl Talk {
-    async fn run(&mut self, timings: Timings) -> io::Result<End> {
-        let mut alarm = std::pin::pin!(sleep_until(self.heard + timings.ping));
+    async fn talk(&mut self) -> io::Result<End> {
+        let Timings { ping, silence, .. } = self.timings;
+        let mut alarm = std::pin::pin!(sleep_until(self.heard + ping));
         loop {
             // The verdict is read before the texts: those put in before a close are then written before it.
-            match self.mailbox.verdict() {
+            match self.line.verdict() {
                 Some(Verdict::Terminate) => return Ok(End::Drop),
                 Some(Verdict::Close(code)) => return Ok(End::Close(code)),
                 Some(Verdict::Welcome) if self.place.take().is_some() => {
@@ -101,7 +103,7 @@ impl Talk {
             }
             let written = self.write()?;
             if self.reading && self.unread {
-                if let Some(end) = self.read().await? {
+                if let Some(end) = self.read().await {
                     return Ok(end);
                 }
                 if self.unread {
@@ -110,17 +112,17 @@ impl Talk {
             }
             tokio::select! {
                 biased;
-                () = self.mailbox.changed() => {}
+                () = self.line.changed() => {}
                 ready = self.socket.ready(self.reading, !written) => {
                     self.unread |= ready?.is_readable();
                 }
                 () = &mut alarm => {
-                    if self.heard.elapsed() >= timings.silence {
+                    if self.heard.elapsed() >= silence {
                         return Ok(End::Drop);
                     }
                     self.socket.ping()?;
-                    let next = Instant::now() + timings.ping;
-                    alarm.as_mut().reset(next.min(self.heard + timings.silence));
+                    let next = Instant::now() + ping;
+                    alarm.as_mut().reset(next.min(self.heard + silence));
                 }
             }
         }
@@ -130,7 +132,7 @@ impl Talk {
     fn write(&mut self) -> io::Result<bool> {
         loop {
             while self.gathered < WRITE_BUFFER
-                && let Some(text) = self.mailbox.take()
+                && let Some(text) = self.line.take()
             {
                 self.socket.write(&text)?;
                 self.gathered += text.len();
@@ -142,13 +144,12 @@ impl Talk {
             if bytes == 0 {
                 return Ok(true);
             }
-            let soon = self.mailbox.wrote(bytes);
-            self.inbox.written(self.conn, bytes, soon);
+            self.line.wrote(bytes);
         }
     }
 
     /// Reads a few messages and hands them to the owner.
-    async fn read(&mut self) -> io::Result<Option<End>> {
+    async fn read(&mut self) -> Option<End> {
         for _ in 0..READS_IN_A_ROW {
             match self.socket.read() {
                 Incoming::Text(text) => {
@@ -157,9 +158,9 @@ impl Talk {
                     // What follows a `hello` is judged by the rules that its verdict sets.
                     let is_hello = self.place.is_some() && frame.t() == "hello";
                     self.reading = !is_hello;
-                    self.hand_over(text.len(), frame).await?;
+                    self.line.hand_in(text.len(), frame).await;
                     if is_hello {
-                        return Ok(None);
+                        return None;
                     }
                 }
                 Incoming::Alive => {
@@ -168,36 +169,34 @@ impl Talk {
                 }
                 Incoming::Nothing => {
                     self.unread = false;
-                    return Ok(None);
+                    return None;
                 }
-                Incoming::Gone => return Ok(Some(End::Drop)),
+                Incoming::Gone => return Some(End::Drop),
                 // Nothing can be read any more, so nothing is left to ask the owner. An ack that is still on its way to this
                 // connection is lost; the client resends, and the answer is the same.
-                Incoming::TooLarge => return Ok(Some(End::Close(CloseCode::TooLarge))),
+                Incoming::TooLarge => return Some(End::Close(CloseCode::TooLarge)),
                 Incoming::Garbage => {
                     self.reading = false;
                     self.unread = false;
-                    self.hand_over(0, Prepared::binary()).await?;
-                    return Ok(None);
+                    self.line.hand_in(0, Prepared::binary()).await;
+                    return None;
                 }
             }
         }
-        Ok(None)
-    }
-
-    async fn hand_over(&self, bytes: usize, frame: Prepared) -> io::Result<()> {
-        // An owner that is gone has said what becomes of its connections: the mailbox knows.
-        let _ = self.inbox.frame(self.conn, bytes, frame).await;
-        Ok(())
+        None
     }
 
     /// Writes what is left, then closes.
-    async fn say_goodbye(mut self, code: CloseCode) {
+    async fn say_goodbye(mut self: Box<Self>, code: CloseCode) {
         while let Ok(false) = self.write() {
             if self.socket.ready(false, true).await.is_err() {
                 return;
             }
         }
-        self.socket.close(code.number()).await;
+        let Self { socket, line, place, _permits: permits, .. } = *self;
+        // Neither the owner nor those at the gate wait for the peer.
+        drop((line, place));
+        socket.close(code.number()).await;
+        drop(permits);
     }
 }

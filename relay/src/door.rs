@@ -24,8 +24,7 @@ use crate::connection::Connection;
 use crate::gate::{Full, Gate, Place};
 use crate::health::Health;
 use crate::http::{self, Reply, Route};
-use crate::mailbox::Mailbox;
-use crate::owner::Inbox;
+use crate::inbox::Inbox;
 use crate::throttle::Throttle;
 use crate::websocket::WebSocket;
 
@@ -138,22 +137,18 @@ impl Door {
         let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else { return };
         let conn = ConnId(self.next_conn.fetch_add(1, Ordering::Relaxed));
         let nonce = Nonce32::from_bytes(&random::bytes(&mut SystemRandom));
-        let mailbox = Arc::new(Mailbox::default());
-        if self.inbox.open(conn, address.ip(), nonce, Arc::clone(&mailbox)).is_err() {
-            return;
-        }
-        let connection = Connection {
-            conn,
-            socket: WebSocket::accept(parts.io.into_inner(), parts.read_buf.into()),
-            mailbox,
-            inbox: self.inbox.clone(),
-            preparer: Preparer::new(&*self.relay, nonce),
-            timings: self.timings,
-            place: Some(place),
-            permits: (permit, socket_permit),
-        };
-        // A task of its own: this one still holds the room that HTTP needed.
-        tokio::spawn(connection.run());
+        let Ok(line) = self.inbox.open(conn, address.ip(), nonce) else { return };
+        let connection = Connection::new(
+            line,
+            // Copied: the HTTP library's own buffer would stay with the connection.
+            WebSocket::accept(parts.io.into_inner(), parts.read_buf.to_vec()),
+            Preparer::new(&*self.relay, nonce),
+            self.timings,
+            place,
+            (permit, socket_permit),
+        );
+        // A task of its own: this one still holds the room that the upgrade needed.
+        tokio::spawn(Box::new(connection).run());
     }
 
     fn tell_full(&self, full: Full) {

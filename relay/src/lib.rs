@@ -20,6 +20,7 @@ mod door;
 mod gate;
 mod health;
 mod http;
+mod inbox;
 mod mailbox;
 mod owner;
 mod program;

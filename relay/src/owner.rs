@@ -1,31 +1,29 @@
 //! The one thread that owns the state: it runs the brain over the store, turn by turn.
 //! Spec: §7 "Group commit", W5.4
 //!
-//! Connections hand in what they read ([`Inbox`]); the owner takes what is waiting, commits once, and only then puts what was
-//! decided into the connections' mailboxes. It never waits for a socket.
+//! It takes what is waiting in its inbox, commits once, and only then puts what was decided into the connections' mailboxes.
+//! It never waits for a socket.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::RecvTimeoutError;
 
-use messaging_core::ids::Nonce32;
 use messaging_core::time::Now;
 use messaging_relay_engine::{
-    self as engine, ConnId, Event, Field, In, Level as Loudness, Out, Prepared, RelayEngine,
-    TEAM_RELAY, Unready, first_records,
+    self as engine, ConnId, Event, Field, In, Level as Loudness, Out, RelayEngine, TEAM_RELAY,
+    Unready, first_records,
 };
 use messaging_runtime::clock::SystemClock;
 use messaging_runtime::entropy::SystemRandom;
 use messaging_runtime::log::{Level, Logger};
 use messaging_store::{Loop, MAX_BATCH, Released, Store};
 use messaging_wire::CloseCode;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::config::{Config, RelayId};
 use crate::health::Health;
+use crate::inbox::{Inbox, Job, Jobs};
 use crate::mailbox::{Mailbox, Verdict};
-use crate::progress::Progress;
 use crate::start::StartError;
 
 /// Opens the store, loads the brain, and starts the owner's thread. What is returned first is the way in; the second is told
@@ -66,107 +64,6 @@ pub(crate) fn start(
         Ok(_) => Ok((inbox, when_ended)),
         Err(error) => Err(StartError::Thread(error.kind())),
     }
-}
-
-/// The way in. Clones lead to the same owner.
-#[derive(Clone)]
-pub(crate) struct Inbox {
-    jobs: Sender<Job>,
-    room: Arc<Semaphore>,
-    progress: Arc<Progress<ConnId>>,
-}
-
-/// The owner is gone: the relay has stopped.
-#[derive(Debug)]
-pub(crate) struct Gone;
-
-enum Job {
-    Open {
-        conn: ConnId,
-        address: IpAddr,
-        nonce: Nonce32,
-        mailbox: Arc<Mailbox>,
-    },
-    Frame {
-        conn: ConnId,
-        bytes: usize,
-        frame: Prepared,
-        room: OwnedSemaphorePermit,
-    },
-    Closed {
-        conn: ConnId,
-    },
-    /// Look at the progress now.
-    Look,
-    Stop,
-}
-
-/// Bytes of frames that may wait for the owner, over all connections. When it is full, connections stop reading.
-const ROOM: usize = 32 * 1024 * 1024;
-/// What a frame costs beside its text.
-const FRAME_COST: usize = 512;
-
-impl Inbox {
-    /// A way in, and the owner's end of it.
-    fn new() -> (Self, Jobs) {
-        let (jobs, waiting) = mpsc::channel();
-        let progress = Arc::new(Progress::new());
-        let inbox =
-            Self { jobs, room: Arc::new(Semaphore::new(ROOM)), progress: Arc::clone(&progress) };
-        (inbox, Jobs { waiting, progress })
-    }
-
-    /// A WebSocket stands.
-    pub(crate) fn open(
-        &self,
-        conn: ConnId,
-        address: IpAddr,
-        nonce: Nonce32,
-        mailbox: Arc<Mailbox>,
-    ) -> Result<(), Gone> {
-        self.put(Job::Open { conn, address, nonce, mailbox })
-    }
-
-    /// A message came. Waits while too much is waiting already.
-    pub(crate) async fn frame(
-        &self,
-        conn: ConnId,
-        bytes: usize,
-        frame: Prepared,
-    ) -> Result<(), Gone> {
-        let cost = u32::try_from(bytes.saturating_add(FRAME_COST).min(ROOM)).map_err(|_| Gone)?;
-        let room = Arc::clone(&self.room).acquire_many_owned(cost).await.map_err(|_| Gone)?;
-        self.put(Job::Frame { conn, bytes, frame, room })
-    }
-
-    /// A connection is gone.
-    pub(crate) fn closed(&self, conn: ConnId) {
-        // An owner that is gone has forgotten it already.
-        let _ = self.put(Job::Closed { conn });
-    }
-
-    /// Bytes left a socket. The owner learns it with its next turn, which `soon` makes happen now.
-    pub(crate) fn written(&self, conn: ConnId, bytes: usize, soon: bool) {
-        self.progress.note(conn, bytes);
-        if soon {
-            let _ = self.put(Job::Look);
-        }
-    }
-
-    /// The relay stops.
-    pub(crate) fn stop(&self) {
-        let _ = self.put(Job::Stop);
-    }
-
-    fn put(&self, job: Job) -> Result<(), Gone> {
-        self.jobs.send(job).map_err(|_| Gone)
-    }
-}
-
-/// What waits for the owner.
-struct Jobs {
-    waiting: Receiver<Job>,
-    progress: Arc<Progress<ConnId>>,
 }
 
 /// The owner of the relay's state.

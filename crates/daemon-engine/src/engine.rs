@@ -113,6 +113,8 @@ impl DaemonEngine {
         now: Now,
         rng: impl Random + Send + 'static,
     ) -> Result<(Loop<Self>, Released<Out>), StartError> {
+        // Deleted private text is overwritten in the file. Spec: D3.21
+        store.view().row("PRAGMA secure_delete = ON", (), |_| Ok(()))?;
         let engine = Self::load(store.view(), boot, now)?;
         let mut running = Loop::new(store, engine, rng);
         let first = running.turn(now, [In::Start]);
@@ -315,6 +317,9 @@ impl Machine for DaemonEngine {
                 self.calls.committed();
                 if commit.changed > 0 && self.trouble.recovered() {
                     out.push(Out::Log(LogEvent::StoreRecovered {}));
+                }
+                if self.timers.take_swept() {
+                    timers::checkpoint(&settled.rows);
                 }
             }
             Outcome::Failed(_) => {

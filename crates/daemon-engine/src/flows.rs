@@ -1,5 +1,5 @@
 //! Calls that take more than one step: each waits here as a named state, never as a parked future.
-//! Spec: §4, D3.2, D3.3, D1.7-65 to D1.7-76
+//! Spec: §4, D1.7, D3.2, D3.3
 //!
 //! [`guest`] talks to a relay before this machine has a place in a team: founding, joining, and settling what a crash or a
 //! lost link left open. [`errands`] are an admin's roster entries, and who is told how they ended.

@@ -1,5 +1,5 @@
 //! The devices of persons as the roster's history tells them: when one came, when and how it went.
-//! Spec: §8.2 "Devices", D1.6 `DeviceView`, D1.7 rows 55 and 74
+//! Spec: §8.2 "Devices", D1.6, D1.7
 
 use std::collections::BTreeMap;
 

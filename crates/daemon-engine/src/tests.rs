@@ -1,5 +1,6 @@
 //! The engine from outside: daemons and a relay on one clock, rule by rule.
 
+mod appends;
 pub(crate) mod bench;
 mod budget;
 mod faults;

@@ -2,7 +2,7 @@
 //! Spec: D0 "timer sweep / retention sweep", D3.21
 
 use messaging_core::time::Mono;
-use messaging_store::StoreError;
+use messaging_store::{StoreError, View};
 
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
@@ -15,17 +15,24 @@ use crate::{outbox, sessions};
 pub(crate) struct Timers {
     minute: Mono,
     retention: Mono,
+    /// Rows were deleted, and the log of the store still holds them.
+    swept: bool,
 }
 
 impl Timers {
     /// Both are due at the start.
     pub(crate) fn new(now: Mono) -> Self {
-        Self { minute: now, retention: now }
+        Self { minute: now, retention: now, swept: false }
     }
 
     /// When the next sweep is due.
     pub(crate) fn deadline(&self) -> Option<Mono> {
         Some(self.minute.min(self.retention))
+    }
+
+    /// Whether a sweep deleted rows since this was asked last.
+    pub(crate) fn take_swept(&mut self) -> bool {
+        std::mem::take(&mut self.swept)
     }
 }
 
@@ -42,10 +49,17 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         engine.timers.retention = now.plus(RETENTION_MS);
         let rows = sweep::run(work.tx, &engine.config.retention, work.wall())?;
         if rows > 0 {
+            engine.timers.swept = true;
             work.log(LogEvent::SweepDone { rows: rows as u64 });
         }
     }
     Ok(())
+}
+
+/// Moves the store's log into its file after a sweep, so that what was deleted is gone from the log too. Should it fail,
+/// the next one does it.
+pub(crate) fn checkpoint(rows: &View<'_>) {
+    let _ = rows.row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
 }
 
 const MINUTE_MS: u64 = 60_000;

@@ -1,5 +1,5 @@
 //! An admin's roster entries: who asked, what they are told when the entry is in, and what must follow it.
-//! Spec: §4, D1.7-72 to D1.7-76
+//! Spec: §4, D1.7
 
 use std::collections::{BTreeMap, BTreeSet};
 

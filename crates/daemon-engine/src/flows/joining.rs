@@ -1,5 +1,5 @@
 //! How a create or join begins: who may, with which keys, and what is stored first.
-//! Spec: §4 "Invites", §8.9, D1.7-65, D1.7-66, D3.3
+//! Spec: §4 "Invites", §8.9, D1.7, D3.3
 
 use messaging_core::code::Code;
 use messaging_core::ids::{Label, PersonId};

@@ -1,5 +1,5 @@
 //! `contacts.list`.
-//! Spec: §8.2 "contacts.list", §6.9 "Contact cards", D1.7-6, D3.12
+//! Spec: §8.2 "contacts.list", §6.9 "Contact cards", D1.7, D3.12
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
 //! `daemon.*`.
-//! Spec: §8.2, D1.7-19, D1.7-20, D1.7-49, D1.7-50, D3.2
+//! Spec: §8.2, D1.7, D3.2
 
 use messaging_ipc::params::Nothing;
 use messaging_ipc::results::Done;

@@ -1,5 +1,5 @@
 //! `device.*`, as a roster realm has it.
-//! Spec: §8.2 "Devices", D1.7-4, D1.7-55
+//! Spec: §8.2 "Devices", D1.7
 
 use messaging_ipc::params::Nothing;
 use messaging_ipc::results::device::Devices;

@@ -1,5 +1,5 @@
 //! `events.subscribe`.
-//! Spec: §8.2, D1.7-18, D2
+//! Spec: §8.2, D1.7, D2
 
 use messaging_ipc::params::KeyOnly;
 use messaging_ipc::results::Done;

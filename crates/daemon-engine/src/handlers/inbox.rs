@@ -1,5 +1,5 @@
 //! `inbox.*`.
-//! Spec: §8.2 "inbox.list", D1.7-8 to D1.7-10
+//! Spec: §8.2 "inbox.list", D1.7
 
 use messaging_core::code::Code;
 use messaging_core::ids::Ulid;

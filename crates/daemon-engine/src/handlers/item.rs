@@ -1,5 +1,5 @@
 //! `item.read`.
-//! Spec: §8.2 "item.read", D1.7-11
+//! Spec: §8.2 "item.read", D1.7
 
 use messaging_core::code::Code;
 use messaging_core::ids::SessionAddress;

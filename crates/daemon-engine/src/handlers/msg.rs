@@ -1,5 +1,5 @@
 //! `msg.send`: mail from a session to an agent.
-//! Spec: §8.2 "msg.send", D1.7-7, D3.4, D3.5
+//! Spec: §8.2 "msg.send", D1.7, D3.4, D3.5
 
 use messaging_core::code::Code;
 use messaging_core::delegation::PROVENANCE;

@@ -1,5 +1,5 @@
 //! `person.*`.
-//! Spec: D1.7-51
+//! Spec: D1.7
 
 use messaging_ipc::params::daemon::Attached;
 use messaging_ipc::results::Done;

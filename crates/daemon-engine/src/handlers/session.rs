@@ -1,5 +1,5 @@
 //! `session.*`.
-//! Spec: §8.2 "session.register", D1.7-1 to D1.7-3, D3.17
+//! Spec: §8.2 "session.register", D1.7, D3.17
 
 use messaging_core::code::Code;
 use messaging_core::ids::{SessionAddress, SessionName};

@@ -1,5 +1,5 @@
 //! `team.*`: founding, joining and administering a team.
-//! Spec: §4, D1.7-65 to D1.7-77, D3.23
+//! Spec: §4, D1.7, D3.23
 
 use messaging_core::code::Code;
 use messaging_core::ids::MachineId;

@@ -28,6 +28,9 @@ pub(crate) const START: Now = Now { wall: Ms(1_800_000_000_000), mono: Mono(1_00
 /// The relay that every test uses.
 pub(crate) const URL: &str = "ws://127.0.0.1:8080/v1/connect";
 
+/// A connection for calls that are no session's.
+pub(crate) const CONN: u64 = 5_000_000;
+
 /// Several daemons of one team, and its relay.
 pub(crate) struct Bench {
     pub(crate) now: Now,
@@ -322,6 +325,11 @@ impl Bench {
         self.now = Now { wall: self.now.wall.plus(ms), mono: self.now.mono.plus(ms) };
     }
 
+    /// Opens the admin connection [`CONN`] of a daemon.
+    pub(crate) fn admin(&mut self, at: usize) {
+        self.input(at, In::IpcOpened { conn: ConnId(CONN), tier: Tier::Admin });
+    }
+
     /// Registers a session on a connection of its own.
     pub(crate) fn session(&mut self, at: usize, name: &str, more: Value) -> Session {
         let conn = self.daemons[at].calls + 1;
@@ -503,7 +511,7 @@ pub(crate) fn write(
 ) -> Store {
     let mut running = Loop::new(store, Writer, SeededRandom::new(1));
     let act: Act = Box::new(act);
-    running.turn(START, [act]).into_iter().for_each(|()| panic!("the write failed"));
+    assert!(running.turn(START, [act]).is_empty(), "the write failed");
     running.into_store()
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Relay {
     pub(crate) swallows: u32,
     /// Frames that a guest has on one connection; then it hangs up.
     pub(crate) guest_frames: u32,
+    /// It takes entries and does not say so to their author.
+    pub(crate) drops_answers: bool,
     /// It takes what is sent and answers nothing.
     pub(crate) silent: bool,
     /// It keeps what was sent and delivers nothing.
@@ -85,6 +87,7 @@ impl Relay {
             swallows: 0,
             guest_frames: 8,
             hang_ups: Vec::new(),
+            drops_answers: false,
             silent: false,
             holds_back: false,
             page_twist: None,
@@ -140,6 +143,15 @@ impl Relay {
         self.heard.iter().filter(|(from, frame)| *from == at && frame.t() == t).count()
     }
 
+    /// The name of a daemon's last append.
+    pub(crate) fn last_append(&self, at: usize) -> Req {
+        let append = |(from, frame): &(usize, ClientFrame)| match frame {
+            ClientFrame::RosterAppend(append) if *from == at => Some(append.req.clone()),
+            _ => None,
+        };
+        self.heard.iter().rev().find_map(append).unwrap()
+    }
+
     /// The envelopes that a daemon sent, in order.
     pub(crate) fn sent_by(&self, at: usize) -> Vec<Value> {
         let send = |(from, frame): &(usize, ClientFrame)| match frame {
@@ -170,11 +182,6 @@ impl Relay {
     /// Whether everything that was queued for a machine is acknowledged.
     pub(crate) fn all_acked(&self) -> bool {
         self.queue.iter().all(|queued| queued.acked)
-    }
-
-    /// How many envelopes for a machine wait.
-    pub(crate) fn waiting_for(&self, machine: &MachineId) -> usize {
-        self.queue.iter().filter(|queued| queued.to == *machine && !queued.acked).count()
     }
 
     /// Sends again what was not acknowledged.
@@ -365,7 +372,9 @@ impl Relay {
                 self.drop_link(at, 1001);
             }
             Ok(applied) => {
-                self.say(at, text::roster_ok(req, &applied.entry.head()));
+                if !self.drops_answers {
+                    self.say(at, text::roster_ok(req, &applied.entry.head()));
+                }
                 let raw = entry.to_string();
                 self.tell_others(at, &text::roster(None, [raw.as_str()], false));
             }

@@ -121,7 +121,8 @@ impl DaemonEngine {
         Ok((running, first))
     }
 
-    fn load(view: View<'_>, boot: Boot, now: Now) -> Result<Self, StartError> {
+    /// The engine as its store has it.
+    pub(crate) fn load(view: View<'_>, boot: Boot, now: Now) -> Result<Self, StartError> {
         let machine = kv::machine(&view)?;
         if let (Some(machine), Some(keys)) = (&machine, &boot.identity)
             && machine != keys.machine()
@@ -183,7 +184,7 @@ impl DaemonEngine {
 
     fn take(&mut self, work: &mut Work<'_, '_>, input: In) -> Result<(), StoreError> {
         match input {
-            In::Start => lifecycle::start(self, work),
+            In::Start | In::Tick => Ok(()),
             In::IpcOpened { conn, tier } => {
                 ipc::opened(self, work, conn, tier);
                 Ok(())
@@ -197,7 +198,6 @@ impl DaemonEngine {
             In::LinkFrame { link, text } => link::frame(self, work, link, &text),
             In::LinkDown { link, close, why } => link::down(self, work, link, close, why),
             In::Saved { token, ok } => flows::saved(self, work, token, ok),
-            In::Tick => Ok(()),
             In::Stop => lifecycle::stop(self, work),
         }
     }
@@ -275,6 +275,10 @@ impl Machine for DaemonEngine {
         if self.trouble.is_stale() {
             self.reload(work.tx)?;
             self.trouble.reloaded();
+        }
+        // Also later, when the first input's writes failed.
+        if may_write {
+            lifecycle::start_once(self, &mut work)?;
         }
         self.take(&mut work, input)?;
         // While the store fails, timers rest: what is due would only fail again at once.

@@ -258,9 +258,8 @@ mod tests {
     #[test]
     fn opening_keys_are_current_first_and_forget_what_ended() {
         let file = file();
-        let keys = |now| {
-            file.opening_keys(Ms(now)).iter().map(|key| *key.public()).collect::<Vec<_>>()
-        };
+        let keys =
+            |now| file.opening_keys(Ms(now)).iter().map(|key| *key.public()).collect::<Vec<_>>();
         assert_eq!(keys(0).len(), 4);
         assert_eq!(&keys(0)[0], file.identity.enc.public());
         assert_eq!(&keys(0)[1], file.retained[0].secret.public());

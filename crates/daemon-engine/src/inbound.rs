@@ -119,9 +119,7 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         return Ok(());
     }
     while let Some(waiting) = engine.inbound.room.leave_budget(work.mono()) {
-        if !take(engine, work, waiting, Patience::MayWait)? {
-            break;
-        }
+        take(engine, work, waiting, Patience::MayWait)?;
     }
     Ok(())
 }
@@ -134,37 +132,32 @@ enum Patience {
     EndsAt(u64),
 }
 
-/// Judges one delivery and says so to the relay. Returns whether it is done with.
+/// Judges one delivery, and tells the relay when it is done with.
 fn take(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
     waiting: Waiting,
     patience: Patience,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     let Waiting { env, glance, .. } = waiting;
     match judge::arrived(engine, work, env, &glance)? {
-        Outcome::Done => {
-            acknowledge(engine, work, &glance);
-            Ok(true)
-        }
-        Outcome::Unacked => Ok(true),
+        Outcome::Done => acknowledge(engine, work, &glance),
+        Outcome::Unacked => {}
         Outcome::Deferred { env, budget, until } => {
             if let Some(device) = glance.device {
                 log_deferred(work, device, &env);
                 engine.inbound.room.wait_for_budget(Waiting::new(env, glance), budget, until);
             }
-            Ok(false)
         }
-        Outcome::Behind { env, signer, seq } => {
-            if matches!(patience, Patience::EndsAt(asked) if seq <= asked) {
-                withhold(engine, work, &env, signer, seq)?;
-                return Ok(true);
+        Outcome::Behind { env, signer, seq } => match patience {
+            Patience::EndsAt(asked) if seq <= asked => withhold(engine, work, &env, signer, seq)?,
+            Patience::EndsAt(_) | Patience::MayWait => {
+                engine.inbound.room.wait_for_roster(Waiting::new(env, glance));
+                link::sync_to(engine, work, seq);
             }
-            engine.inbound.room.wait_for_roster(Waiting::new(env, glance));
-            link::sync_to(engine, work, seq);
-            Ok(false)
-        }
+        },
     }
+    Ok(())
 }
 
 /// The relay did not provide entries that a member has seen: the envelope stays unacknowledged, and proves it.

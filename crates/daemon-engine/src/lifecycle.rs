@@ -69,11 +69,17 @@ impl Lifecycle {
     }
 }
 
-/// The first input: leftovers of the last process are put in order, and the link begins.
-pub(crate) fn start(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
+/// Before anything else: leftovers of the last process are put in order, and the link begins.
+pub(crate) fn start_once(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+) -> Result<(), StoreError> {
+    if engine.lifecycle.stage != Stage::Starting {
+        return Ok(());
+    }
     let facts = engine.facts;
     work.log(LogEvent::DaemonStart { version: facts.version, pid: facts.pid });
-    for key in std::mem::take(&mut engine.lifecycle.unknown_keys) {
+    for key in engine.lifecycle.unknown_keys.clone() {
         work.log(LogEvent::ConfigUnknownKey { key });
     }
     work.log(LogEvent::StoreOpened { schema: u64::from(LAYOUT.schema) });

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use messaging_core::code::Failure;
 use messaging_core::ids::{Hash, Label, MachineId, PersonId, RosterPerson};
 use messaging_core::realm::RosterView;
-use messaging_core::roster::{Applied, EntryStanding, Live, Member, Op, Roster, RosterHead};
+use messaging_core::roster::{Applied, Entry, EntryStanding, Live, Member, Op, Roster, RosterHead};
 use messaging_store::{StoreError, View};
 use serde_json::Value;
 
@@ -148,6 +148,15 @@ impl Realm {
         }
     }
 
+    /// Whether the chain has this very entry at its number.
+    fn holds(&self, seq: u64, raw: &Value) -> bool {
+        let held = usize::try_from(seq).ok().and_then(|at| self.roster.entries().get(at));
+        match (held, Entry::read(raw)) {
+            (Some(held), Ok(entry)) => held.hash() == entry.hash(),
+            _ => false,
+        }
+    }
+
     fn unpause(&mut self) {
         let head = self.roster.head().map_or(0, |head| head.seq);
         let roster = &self.roster;
@@ -194,6 +203,9 @@ fn judge_refused(
         return Ok(Entered::Gap);
     }
     if seq < next {
+        if engine.realm.holds(seq, raw) {
+            return Ok(Entered::Held);
+        }
         match engine.realm.roster.check_at(raw) {
             Ok(EntryStanding::Held | EntryStanding::Next) => return Ok(Entered::Held),
             Ok(EntryStanding::Fork) => {

@@ -6,7 +6,7 @@
 //! there is marked as seen, so that it is answered once and never taken later.
 
 use messaging_core::code::Code;
-use messaging_core::envelope::{Checked, Glance, SealedType, signed_head};
+use messaging_core::envelope::{Checked, EnvelopeType, Glance, SealedType, signed_head};
 use messaging_core::ids::{MachineId, PersonId};
 use messaging_core::limits::{BODY_CHARS, CLOCK_SKEW_MS, TTL_MS};
 use messaging_core::realm::{Anchor, RealmView, Relation};
@@ -59,9 +59,14 @@ pub(super) fn arrived(
         Ok(checked) => judge(engine, work, checked, Via::Relay),
         Err(failure) => {
             drop_silently(work, glance.device, kind, failure.code);
-            Ok(Outcome::Done)
+            Ok(dropped(kind == EnvelopeType::Presence.as_str()))
         }
     }
+}
+
+/// A dropped envelope is acknowledged, but for presence, which the relay does not queue.
+fn dropped(is_presence: bool) -> Outcome {
+    if is_presence { Outcome::Unacked } else { Outcome::Done }
 }
 
 /// Step 0: a type or version of a later release. It is told so only when its sender is beyond doubt (R1).
@@ -103,6 +108,7 @@ pub(super) fn judge(
 ) -> Result<Outcome, StoreError> {
     let Some((own, person)) = engine.own() else { return Ok(Outcome::Unacked) };
     let Some(view) = engine.realm.view() else { return Ok(Outcome::Unacked) };
+    let is_presence = checked.envelope().sealed().is_none();
     let judged = verify(&checked, &view, work.wall(), None, None);
     let relation = view.relate(&checked.envelope().anchor);
     if via == Via::Relay
@@ -116,10 +122,9 @@ pub(super) fn judge(
         Err(failure) => {
             let device = Some(checked.envelope().from.device);
             drop_silently(work, device, word_of(checked.envelope()), failure.code);
-            return Ok(Outcome::Done);
+            return Ok(dropped(is_presence));
         }
     };
-    let is_presence = checked.envelope().sealed().is_none();
     if !is_presence && seen_before(work, &checked)? {
         return Ok(Outcome::Done);
     }

@@ -1,6 +1,7 @@
 //! Brings the roster up to what the relay, or a member, says there is: pages, broadcasts, and what is wrong with them.
 //! Spec: §4 "Live entries", "Sequencing and forks"; §7 "Paging"; D3.7, D3.28
 
+use messaging_core::code::{Code, Failure};
 use messaging_core::ids::Req;
 use messaging_core::limits::ROSTER_PAGE_ENTRIES;
 use messaging_core::roster::{HeadRelation, Live, RosterHead};
@@ -15,20 +16,28 @@ use crate::realm::{self, Entered};
 use crate::work::Work;
 use crate::{appends, inbound, outbox};
 
-/// Entries that are being fetched.
+/// A page that was asked for.
 #[derive(Debug)]
 pub(super) struct Sync {
     pub(super) req: Req,
+    /// When it is overdue.
+    pub(super) by: Mono,
+    plan: Plan,
+}
+
+/// What is being fetched.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
     /// The page that is due starts after this entry.
     after: u64,
     /// The number to reach.
     target: u64,
-    /// The number to reach when the page was asked for. What lies past it the relay may not have had then.
+    /// The number to reach when it was first asked for. What lies past it the relay may not have had then.
     asked: u64,
     /// How many pages may still come: a relay cannot keep a client paging for ever.
     pages: u64,
-    /// When the page is overdue.
-    pub(super) by: Mono,
+    /// Only to see whether the relay has another entry than this chain: nothing new can come of it.
+    probe: bool,
 }
 
 /// Compares the relay's head with the chain after a welcome. Spec: §7 "Welcome, client side"
@@ -50,13 +59,10 @@ pub(super) fn catch_up(
             ready(engine, work)
         }
         HeadRelation::Diverged { .. } => {
-            engine.link.report(work, "the relay's roster contradicts this machine's");
+            engine.link.report(work, CONTRADICTS);
             ready(engine, work)?;
-            // The entry itself shows whether members were shown two histories.
-            if let Some(before) = head.seq.checked_sub(1)
-                && engine.link.is_ready()
-            {
-                ask(engine, work, before, head.seq);
+            if engine.link.is_ready() {
+                probe(engine, work, head.seq, head.seq);
             }
             Ok(())
         }
@@ -66,7 +72,9 @@ pub(super) fn catch_up(
 /// Fetches the entries up to `target`, for an envelope whose sender has seen them. One that is under way goes on first.
 pub(crate) fn sync_to(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, target: u64) {
     match &mut engine.link.sync {
-        Some(sync) => sync.target = sync.target.max(target),
+        // What waits longer than a probe takes asks again.
+        Some(Sync { plan, .. }) if plan.probe => {}
+        Some(Sync { plan, .. }) => plan.target = plan.target.max(target),
         None => {
             let own = engine.realm.head().map_or(0, |head| head.seq);
             ask(engine, work, own, target);
@@ -91,21 +99,22 @@ fn sync_past_head(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
 
 fn ask(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, after: u64, target: u64) {
     let pages = target.saturating_sub(after).div_ceil(ROSTER_PAGE_ENTRIES as u64).max(1);
-    request(engine, work, after, target, pages);
+    let plan = Plan { after, target, asked: target, pages, probe: false };
+    request(engine, work, plan);
 }
 
-fn request(
-    engine: &mut DaemonEngine,
-    work: &mut Work<'_, '_>,
-    after: u64,
-    target: u64,
-    pages: u64,
-) {
+/// Asks for the relay's entry at `seq`: should this chain have another one there, members were shown two histories.
+fn probe(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, seq: u64, asked: u64) {
+    let after = seq.saturating_sub(1);
+    request(engine, work, Plan { after, target: seq, asked, pages: 1, probe: true });
+}
+
+fn request(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, plan: Plan) {
     let req = engine.link.req();
-    let frame = ClientFrame::RosterSync(RosterSync { req: req.clone(), after: Some(after) });
+    let frame = ClientFrame::RosterSync(RosterSync { req: req.clone(), after: Some(plan.after) });
     engine.link.send(work, frame.print());
     let by = work.mono().plus(PAGE_MS);
-    engine.link.sync = Some(Sync { req, after, target, asked: target, pages, by });
+    engine.link.sync = Some(Sync { req, by, plan });
 }
 
 /// Entries came: a page that was asked for, or a broadcast.
@@ -126,18 +135,26 @@ fn take_page(
     work: &mut Work<'_, '_>,
     page: RosterPage,
 ) -> Result<(), StoreError> {
-    let Some(Sync { mut after, target, asked, pages, .. }) = engine.link.sync.take() else {
-        return Ok(());
-    };
+    let Some(Sync { mut plan, .. }) = engine.link.sync.take() else { return Ok(()) };
     for raw in &page.entries {
-        if raw.get("seq").and_then(Value::as_u64) != after.checked_add(1) {
+        if raw.get("seq").and_then(Value::as_u64) != plan.after.checked_add(1) {
             break;
         }
         match realm::enter(engine, work, raw, None)? {
-            Entered::Applied | Entered::Held => after = after.saturating_add(1),
+            Entered::Applied | Entered::Held => plan.after = plan.after.saturating_add(1),
             Entered::Fork => {
                 engine.link.report(work, FORK);
-                return finish(engine, work, asked);
+                return finish(engine, work, plan.asked);
+            }
+            Entered::Gap | Entered::Refused(_) if plan.probe => {
+                engine.link.report(work, CONTRADICTS);
+                return finish(engine, work, plan.asked);
+            }
+            Entered::Refused(Failure { code: Code::RosterConflict, .. }) => {
+                // It follows another entry than this chain's last one.
+                let own = engine.realm.head().map_or(0, |head| head.seq);
+                probe(engine, work, own, plan.asked);
+                return Ok(());
             }
             Entered::Gap | Entered::Refused(_) => {
                 return fail(engine, work, JUNK, Wait::Long);
@@ -148,17 +165,23 @@ fn take_page(
             return Ok(());
         }
     }
-    let whole =
-        page.entries.last().and_then(|raw| raw.get("seq")).and_then(Value::as_u64) == Some(after);
-    if after < target && page.more && whole && pages > 1 {
-        request(engine, work, after, target, pages - 1);
+    if plan.probe && plan.after >= plan.target {
+        // The last entry is the same: what the relay sent after it is none of the team's.
+        return fail(engine, work, JUNK, Wait::Long);
+    }
+    let last = page.entries.last().and_then(|raw| raw.get("seq")).and_then(Value::as_u64);
+    if plan.after < plan.target && page.more && last == Some(plan.after) && plan.pages > 1 {
+        request(engine, work, Plan { pages: plan.pages - 1, ..plan });
         return Ok(());
     }
-    if after < target && asked < target {
-        ask(engine, work, after, target);
+    if plan.after < plan.target && plan.asked < plan.target {
+        ask(engine, work, plan.after, plan.target);
         return Ok(());
     }
-    finish(engine, work, asked)
+    if plan.after < plan.asked && !plan.probe {
+        engine.link.report(work, WITHHELD);
+    }
+    finish(engine, work, plan.asked)
 }
 
 /// No more pages come: whoever waited for the roster, up to `asked`, goes on with what there is.
@@ -198,6 +221,8 @@ fn broadcast(
 }
 
 const FORK: &str = "the relay showed two histories of the team";
+const CONTRADICTS: &str = "the relay's roster contradicts this machine's";
+const WITHHELD: &str = "the relay did not send all roster entries that were asked for";
 const JUNK: &str = "the relay sent a roster entry that does not verify";
 /// For the relay to send one page.
 const PAGE_MS: u64 = 30_000;

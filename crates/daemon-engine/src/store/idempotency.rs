@@ -1,5 +1,5 @@
 //! `idempotency`: the first result of a call that may be repeated.
-//! Spec: D3.5.1
+//! Spec: D3.5
 
 use messaging_core::time::Ms;
 use messaging_store::{StoreError, Tx, View, params};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use messaging_core::ids::{Label, MachineId, PersonId, RelayUrl, RosterPerson};
+use messaging_core::ids::{Label, MachineId, PersonId, RelayUrl, Req, RosterPerson};
 use messaging_core::jcs;
 use messaging_core::roster::{Member, Op, Role, Roster, sign_genesis};
 use messaging_core::testing::SeededRandom;
@@ -14,6 +14,7 @@ use messaging_store::{
 };
 use serde_json::{Value, json};
 
+use super::forge::mail;
 use super::relay::Relay;
 use crate::config::Config;
 use crate::engine::{Boot, DaemonEngine};
@@ -435,6 +436,17 @@ impl Bench {
             Some(code) => format!("{stage} {code}"),
             None => stage.to_owned(),
         }
+    }
+
+    /// Has a daemon ask for entries that its relay does not answer, and gives the request's name.
+    pub(crate) fn ask_for_more(&mut self, at: usize) -> Req {
+        self.relay.silent = true;
+        let mut env = self.forge(0, at, mail("nobody", "x"));
+        env["anchor"]["seq"] = json!(99);
+        let env = self.sign(0, env);
+        self.deliver(at, &env);
+        self.relay.silent = false;
+        self.relay.last_sync(at).req
     }
 
     /// What a daemon says went wrong with its relay last.

@@ -327,13 +327,18 @@ impl Relay {
         }
     }
 
-    /// The page that answers a daemon's last request, as of now.
-    pub(crate) fn page_text(&self, at: usize) -> String {
-        let asked = self.heard.iter().rev().find_map(|(from, frame)| match frame {
+    /// A daemon's last request for entries.
+    pub(crate) fn last_sync(&self, at: usize) -> RosterSync {
+        let sync = |(from, frame): &(usize, ClientFrame)| match frame {
             ClientFrame::RosterSync(sync) if *from == at => Some(sync.clone()),
             _ => None,
-        });
-        self.page_for(&asked.unwrap())
+        };
+        self.heard.iter().rev().find_map(sync).unwrap()
+    }
+
+    /// The page that answers a daemon's last request, as of now.
+    pub(crate) fn page_text(&self, at: usize) -> String {
+        self.page_for(&self.last_sync(at))
     }
 
     fn page(&mut self, at: usize, sync: &RosterSync) {

@@ -485,3 +485,70 @@ fn an_entry_newer_than_the_page_that_was_asked_for_accuses_nobody() {
     assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Ahead), 0);
     assert!(!bench.engine(1).realm.sends_paused());
 }
+
+#[test]
+fn a_relay_that_went_on_from_another_entry_is_told_of_and_not_followed() {
+    let mut bench = Bench::connected(&THREE);
+    bench.session(1, "web", json!({}));
+    bench.advance(3_000);
+    let mut other = other_history(&bench);
+    let signing = bench.daemons[0].keys.identity.signing.clone();
+    for _ in 0..2 {
+        let op = invite(&mut bench);
+        let raw = other.sign_next(&op, bench.now.wall, &signing).unwrap();
+        other.apply(&raw, None).unwrap();
+    }
+    let head = bench.engine(1).realm.head();
+    bench.cut(1);
+    bench.relay.roster = other;
+    bench.advance(3_000);
+    assert_eq!(bench.last_error(1), Some("the relay showed two histories of the team"));
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Fork), 1);
+    assert_eq!(bench.engine(1).realm.head(), head);
+    assert!(bench.engine(1).link.is_ready(), "what members say of it can still be heard");
+    // Mail of a member who follows the other history: withheld after one more try, without end or haste.
+    let asked = bench.relay.heard_from(1, "roster.sync");
+    let env = bench.forge(2, 1, mail("web", "from the other side"));
+    bench.deliver(1, &env);
+    assert!(!bench.acked(1, &env));
+    assert!(bench.relay.heard_from(1, "roster.sync") - asked <= 2);
+}
+
+#[test]
+fn an_entry_that_follows_and_does_not_verify_ends_the_link_for_a_while() {
+    let mut bench = Bench::connected(&THREE);
+    let signing = bench.daemons[2].keys.identity.signing.clone();
+    let op = invite(&mut bench);
+    // Carol is no admin.
+    let junk = bench.relay.roster.sign_next(&op, bench.now.wall, &signing).unwrap();
+    let asked = bench.ask_for_more(1);
+    bench.frame(1, &text::roster(Some(&asked), [junk.to_string().as_str()], false));
+    assert_eq!(bench.last_error(1), Some("the relay sent a roster entry that does not verify"));
+    assert!(!bench.engine(1).link.is_ready());
+    bench.advance(14_000);
+    assert!(!bench.engine(1).link.is_ready());
+    bench.advance(30_000);
+    assert!(bench.engine(1).link.is_ready());
+}
+
+#[test]
+fn a_stranger_cannot_have_its_presence_acknowledged() {
+    let mut bench = Bench::connected(&THREE);
+    let mut env = bench.relay.presence_by(0).pop().unwrap();
+    env["from"]["person"] = json!("carol");
+    bench.deliver(1, &env);
+    let env = bench.sign(0, env);
+    bench.deliver(1, &env);
+    env_never_acked(&bench, &env);
+    let mut shapeless = env;
+    shapeless["body"] = json!({});
+    bench.deliver(1, &shapeless);
+    env_never_acked(&bench, &shapeless);
+}
+
+fn env_never_acked(bench: &Bench, env: &Value) {
+    assert!(
+        !bench.acked(1, env),
+        "the relay queues no presence, so there is nothing to acknowledge"
+    );
+}

@@ -2,8 +2,9 @@
 //! Spec: §8.1, §8.9, D3.2, D3.3
 
 use messaging_core::testing::SeededRandom;
-use messaging_ipc::shapes::DaemonAlarm;
-use messaging_store::Store;
+use messaging_core::time::Now;
+use messaging_ipc::shapes::{DaemonAlarm, DaemonState};
+use messaging_store::{FaultPlan, How, Loop, Store, StoreError};
 use serde_json::json;
 
 use super::bench::{Bench, START, home, team, write};
@@ -22,7 +23,7 @@ fn start(
     store: Store,
     identity: Option<IdentityFile>,
     config: Config,
-) -> Result<(messaging_store::Loop<DaemonEngine>, Vec<Out>), StartError> {
+) -> Result<(Loop<DaemonEngine>, Vec<Out>), StartError> {
     let boot = Boot {
         config,
         unknown_keys: vec![ConfigKey("colour".to_owned())],
@@ -98,7 +99,7 @@ fn a_roster_that_does_not_verify_is_a_damaged_store() {
         Ok(())
     });
     let error = start(store, Some(keys[0].clone()), Config::default()).err().unwrap();
-    assert_eq!(error, StartError::Store(messaging_store::StoreError::Corrupt));
+    assert_eq!(error, StartError::Store(StoreError::Corrupt));
 }
 
 #[test]
@@ -205,4 +206,31 @@ fn the_retention_sweep_keeps_what_is_unread_and_deletes_what_is_done() {
     bench.advance(21_600_000);
     assert_eq!(bench.count(0, "SELECT count(*) FROM sent"), 0);
     assert_eq!(bench.texts(&bob), ["unread"]);
+}
+
+#[test]
+fn a_start_whose_writes_fail_is_made_good_later() {
+    let mut bench = Bench::connected(&TWO);
+    bench.session(0, "api", json!({}));
+    bench.advance(3_000);
+    let store = bench.kill(0);
+    let (keys, config) = (bench.daemons[0].keys.clone(), Config::default());
+    let boot = Boot {
+        config: Config { relay: Some(super::bench::URL.parse().unwrap()), ..config },
+        unknown_keys: Vec::new(),
+        identity: Some(keys),
+        pid: 7,
+        version: "0.0.0",
+    };
+    // The disk is full at the start.
+    let engine = DaemonEngine::load(store.view(), boot, bench.now).unwrap();
+    let mut running = Loop::new(store, engine, SeededRandom::new(1));
+    running.set_faults(FaultPlan::nth(0, How::Lost, StoreError::Full));
+    drop(running.turn(bench.now, [In::Start]));
+    assert_eq!(status::health(running.machine()).state, DaemonState::Starting);
+    let later = Now { wall: bench.now.wall.plus(2_000), mono: bench.now.mono.plus(2_000) };
+    drop(running.turn(later, [In::Tick]));
+    assert_eq!(status::health(running.machine()).state, DaemonState::Running);
+    let kept = "SELECT count(*) FROM sessions WHERE kept_at IS NOT NULL";
+    assert_eq!(running.view().row(kept, (), |row| row.get::<_, i64>(0)).unwrap(), Some(1));
 }

@@ -25,4 +25,4 @@ mod program;
 mod tls;
 
 pub use daemon::{Daemon, Options, STOP_GRACE};
-pub use program::run_as_program;
+pub use program::{command, run_as_program};

@@ -48,6 +48,12 @@ pub fn run_as_program(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// The program's command line, for its manual page.
+#[must_use]
+pub fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
 fn start(args: &Args) -> Result<(), StartError> {
     let options = Options { home: args.home()?, log_level: Args::log_level()? };
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -47,16 +47,22 @@ fn run(command: &mut Command) -> (Option<i32>, String, String) {
 
 /// A daemon that answers.
 fn serving(home: &Path) -> (Child, Client) {
-    let child = messagingd(&["--home", home.to_str().unwrap()]).spawn().unwrap();
+    answering(messagingd(&["--home", home.to_str().unwrap()]), home)
+}
+
+/// Runs a daemon until it answers in `home`.
+fn answering(mut command: Command, home: &Path) -> (Child, Client) {
+    let mut child = command.spawn().unwrap();
     let socket = home.join("run/admin.sock");
     let begun = std::time::Instant::now();
-    loop {
+    while begun.elapsed() < PATIENCE {
         if let Some(client) = Client::connect(&socket) {
             return (child, client);
         }
-        assert!(begun.elapsed() < PATIENCE, "the daemon never answered");
         std::thread::yield_now();
     }
+    let _ = child.kill();
+    panic!("the daemon never answered: {:?}", child.wait());
 }
 
 fn signal(child: &Child, name: &str) {
@@ -108,6 +114,33 @@ fn a_home_too_long_for_a_socket_is_refused_in_words_for_a_person() {
         assert!(lines[0].starts_with("invalid_request: ") && lines[0].contains("92"), "{stderr}");
         assert!(lines[1].starts_with("Next: "), "{stderr}");
         assert!(!home.exists());
+    }
+}
+
+#[test]
+fn the_home_is_the_flags_the_variables_or_the_users() {
+    let (folder, home) = fresh_home();
+    let other = folder.path().join("other");
+    let user = folder.path().join("user");
+    std::fs::create_dir(&user).unwrap();
+    let flag = ["--home", home.to_str().unwrap()];
+    let cases: [(&[&str], Option<&Path>, &Path); 3] = [
+        (&flag, Some(&other), &home),
+        (&[], Some(&other), &other),
+        (&[], None, &user.join(".messaging")),
+    ];
+    for (words, variable, expected) in cases {
+        let mut command = messagingd(words);
+        command.env("HOME", &user).env("MESSAGING_LOG", "debug");
+        if let Some(variable) = variable {
+            command.env("MESSAGING_HOME", variable);
+        }
+        let (mut child, mut client) = answering(command, expected);
+        assert!(client.call("daemon.health", &json!({})).is_ok());
+        signal(&child, "TERM");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let log = std::fs::read_to_string(expected.join("logs/messagingd.log")).unwrap();
+        assert!(log.contains("\"event\":\"ipc.open\""), "the variable makes it talkative: {log}");
     }
 }
 

@@ -1,2 +1,9 @@
-//! The program messaging.
-fn main() {}
+//! The program `messaging`, and under another name any of the four.
+
+use std::process::ExitCode;
+
+use messaging_programs::{Program, main as run};
+
+fn main() -> ExitCode {
+    run(Program::CommandLine, std::env::args_os())
+}

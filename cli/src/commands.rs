@@ -1,0 +1,86 @@
+//! Every command, one file each. A noun is a file with a folder of its verbs beside it.
+//! Spec: D6.4
+
+mod api;
+mod completions;
+mod config;
+mod contact;
+mod daemon;
+mod demo;
+mod device;
+mod doctor;
+mod help;
+mod identity;
+mod inbox;
+mod mailbox;
+mod man;
+mod read;
+mod send;
+mod status;
+mod team;
+mod version;
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::program::Siblings;
+use crate::render::Report;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Status(status::Status),
+    Send(send::Send),
+    Inbox(inbox::Inbox),
+    Read(read::Read),
+    #[command(subcommand)]
+    Contact(contact::Contact),
+    #[command(subcommand)]
+    Team(team::Team),
+    #[command(subcommand)]
+    Daemon(daemon::Daemon),
+    #[command(subcommand)]
+    Device(device::Device),
+    #[command(subcommand)]
+    Identity(identity::Identity),
+    #[command(name = "whoami", hide = true)]
+    WhoAmI(identity::show::Show),
+    #[command(subcommand)]
+    Mailbox(mailbox::Mailbox),
+    #[command(subcommand)]
+    Config(config::Config),
+    Doctor(doctor::Doctor),
+    Api(api::Api),
+    Demo(demo::Demo),
+    Completions(completions::Completions),
+    Man(man::Man),
+    Version(version::Version),
+    Help(help::Help),
+}
+
+impl Command {
+    /// Runs the command.
+    pub(crate) async fn run(self, context: &Context, siblings: &Siblings) -> Result<Report, Fault> {
+        match self {
+            Self::Status(command) => command.run(context).await,
+            Self::Send(command) => command.run(context).await,
+            Self::Inbox(command) => command.run(context).await,
+            Self::Read(command) => command.run(context).await,
+            Self::Contact(command) => command.run(context).await,
+            Self::Team(command) => command.run(context).await,
+            Self::Daemon(command) => command.run(context).await,
+            Self::Device(command) => command.run(context).await,
+            Self::Identity(command) => command.run(context).await,
+            Self::WhoAmI(command) => command.run(context).await,
+            Self::Mailbox(command) => command.run(context).await,
+            Self::Config(command) => command.run(context),
+            Self::Doctor(command) => command.run(context).await,
+            Self::Api(command) => command.run(context).await,
+            Self::Demo(command) => command.run(context).await,
+            Self::Completions(command) => command.run(),
+            Self::Man(command) => command.run(context, siblings),
+            Self::Version(command) => Ok(command.run()),
+            Self::Help(command) => command.run(),
+        }
+    }
+}

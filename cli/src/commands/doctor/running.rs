@@ -1,0 +1,129 @@
+//! What a running daemon says about itself, its device, its team and its relay.
+//! Spec: D6.6
+
+use messaging_core::limits::RETAINED_KEYS;
+use messaging_daemon_engine::LAYOUT;
+use messaging_ipc::shapes::{Binding, DaemonState, RelayState};
+
+use super::Check;
+use crate::commands::status::Overview;
+use crate::render::when;
+use crate::screen::Screen;
+
+/// Every check of a daemon of this release.
+pub(super) fn all(overview: &Overview, screen: &Screen) -> Vec<Check> {
+    vec![
+        state(overview),
+        store(overview),
+        identity(overview),
+        alarm(overview),
+        relay(overview, screen),
+        team(overview),
+        rotation(overview),
+    ]
+}
+
+fn state(overview: &Overview) -> Check {
+    match overview.status.state {
+        DaemonState::Running => Check::ok("state", "running"),
+        DaemonState::Starting => {
+            Check::warn("state", "still starting", "wait a moment, then run this again.")
+        }
+        DaemonState::Stopping => {
+            Check::warn("state", "stopping", "run `messaging daemon start` when it is gone.")
+        }
+    }
+}
+
+fn store(overview: &Overview) -> Check {
+    let schema = overview.health.store_schema;
+    if schema == u64::from(LAYOUT.schema) {
+        Check::ok("store", format!("in use, schema {schema}"))
+    } else {
+        Check::fail(
+            "store",
+            format!("schema {schema} is not this release's"),
+            "run `messaging daemon restart`.",
+        )
+    }
+}
+
+fn identity(overview: &Overview) -> Check {
+    match (&overview.status.identity, overview.device.binding) {
+        (_, Binding::Removed) => Check::fail(
+            "identity",
+            "this device was removed",
+            "ask an admin for an invite and join with another home.",
+        ),
+        (Some(identity), _) => {
+            Check::ok("identity", format!("{}@{}", identity.person, identity.label))
+        }
+        (None, _) => Check::warn(
+            "identity",
+            "this device is in no team yet",
+            "run `messaging team create` or `messaging team join`.",
+        ),
+    }
+}
+
+fn alarm(overview: &Overview) -> Check {
+    match overview.alarms().into_iter().next() {
+        None => Check::ok("alarm", "none"),
+        Some(alarm) => Check::fail(
+            "alarm",
+            alarm,
+            "compare `messaging team list` with the others before you go on.",
+        ),
+    }
+}
+
+fn relay(overview: &Overview, screen: &Screen) -> Check {
+    let relay = &overview.status.relay;
+    let Some(url) = &relay.url else {
+        return Check::ok("relay", "none configured yet");
+    };
+    let since =
+        relay.since.map(|since| format!(", since {}", when(screen, since))).unwrap_or_default();
+    let why =
+        relay.last_error.as_ref().map(|why| format!(", last failure: {why}")).unwrap_or_default();
+    let next = "check the network and the relay; the daemon goes on trying.";
+    match relay.state {
+        RelayState::Connected => Check::ok("relay", format!("welcomed by {url}{since}")),
+        RelayState::Connecting => {
+            Check::warn("relay", format!("trying to reach {url}{since}{why}"), next)
+        }
+        RelayState::Offline => {
+            Check::fail("relay", format!("cannot reach {url}{since}{why}"), next)
+        }
+    }
+}
+
+fn team(overview: &Overview) -> Check {
+    match &overview.status.team {
+        Some(team) => Check::ok("team", format!("{} machines, entry {}", team.members, team.seq)),
+        None => Check::ok("team", "none"),
+    }
+}
+
+fn rotation(overview: &Overview) -> Check {
+    let Some(rotation) = &overview.status.rotation else {
+        return Check::ok("key rotation", "not yet");
+    };
+    let most = u64::try_from(RETAINED_KEYS).unwrap_or(u64::MAX);
+    if rotation.retained >= most {
+        let message =
+            format!("{} replaced keys are kept, the most there can be", rotation.retained);
+        return Check::fail("key rotation", message, "wait until the oldest is dropped.");
+    }
+    match rotation.days {
+        0 => Check::warn(
+            "key rotation",
+            "off",
+            "set identity.rotateEncDays in the settings, and restart the daemon.",
+        ),
+        days => Check::ok(
+            "key rotation",
+            format!("every {days} days, {} replaced keys kept", rotation.retained),
+        ),
+    }
+}

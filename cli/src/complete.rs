@@ -1,0 +1,141 @@
+//! Completions: of commands and flags from the parser, of names and ids from the daemon.
+//! Spec: D6.1 "Completions"
+//!
+//! The script that `messaging completions <shell>` prints calls this program again with a variable set. A daemon that does
+//! not answer at once is not waited for: then there are only fewer suggestions.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::time::Duration;
+
+use clap_complete::CompletionCandidate;
+use clap_complete::env::{CompleteEnv, Shells};
+use messaging_client::{Client, Place, Socket};
+use messaging_core::ids::{PersonId, SessionName};
+use messaging_core::peer_text::terminal_safe;
+use messaging_ipc::call;
+use messaging_ipc::params::Nothing;
+use messaging_ipc::scalars::Room;
+
+use crate::environment::Environment;
+use crate::program;
+
+/// The variable by which the shell's script asks for completions.
+const VARIABLE: &str = "MESSAGING_COMPLETE";
+/// How long the daemon may take.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Answers the shell when this is its question; false when it is a command to be run.
+pub(crate) fn answered(args: &[OsString]) -> bool {
+    let folder = std::env::current_dir().ok();
+    CompleteEnv::with_factory(program::command)
+        .var(VARIABLE)
+        .bin("messaging")
+        .try_complete(args.iter().cloned(), folder.as_deref())
+        .unwrap_or(false)
+}
+
+/// The script for a shell; `None` for a shell that is not known.
+pub(crate) fn script(shell: &str) -> Option<Vec<u8>> {
+    let mut script = Vec::new();
+    let shells = Shells::builtins();
+    let completer = shells.completer(shell)?;
+    completer
+        .write_registration(VARIABLE, "messaging", "messaging", "messaging", &mut script)
+        .ok()?;
+    script.flush().ok()?;
+    Some(script)
+}
+
+/// Recipients: agents, persons and channels that the daemon knows.
+pub(crate) fn recipients(current: &OsStr) -> Vec<CompletionCandidate> {
+    matching(current, |client| async move {
+        let contacts = client.call::<call::ContactsList>(&Nothing {}).await.ok()?;
+        let agents = contacts.entries.iter().map(|entry| entry.address.to_string());
+        let persons = contacts.reach.iter().map(|reach| reach.person.to_string());
+        let rooms = contacts.conversations.iter().filter_map(|view| match &view.conversation {
+            Room::Channel(name) => Some(format!("#{name}")),
+            Room::Dm(_) => None,
+        });
+        Some(agents.chain(persons).chain(rooms).collect())
+    })
+}
+
+/// Persons of the team.
+pub(crate) fn persons(current: &OsStr) -> Vec<CompletionCandidate> {
+    matching(current, |client| async move {
+        let team = client.call::<call::TeamList>(&Nothing {}).await.ok()?;
+        let mut persons: Vec<PersonId> =
+            team.members.iter().map(|member| PersonId::from(&member.person)).collect();
+        persons.dedup();
+        Some(persons.iter().map(ToString::to_string).collect())
+    })
+}
+
+/// Machines of the team, as `person@label`.
+pub(crate) fn machines(current: &OsStr) -> Vec<CompletionCandidate> {
+    matching(current, |client| async move {
+        let team = client.call::<call::TeamList>(&Nothing {}).await.ok()?;
+        Some(team.members.iter().map(|m| format!("{}@{}", m.person, m.label)).collect())
+    })
+}
+
+/// Open invites of the team.
+pub(crate) fn invites(current: &OsStr) -> Vec<CompletionCandidate> {
+    matching(current, |client| async move {
+        let team = client.call::<call::TeamList>(&Nothing {}).await.ok()?;
+        Some(team.invites.iter().map(|invite| invite.invite_id.to_string()).collect())
+    })
+}
+
+/// Methods of the table.
+pub(crate) fn methods(current: &OsStr) -> Vec<CompletionCandidate> {
+    let names = messaging_ipc::methods::Method::ALL.iter().map(|method| method.name().to_owned());
+    candidates(current, names.collect())
+}
+
+/// Mailboxes of the home.
+pub(crate) fn mailboxes(current: &OsStr) -> Vec<CompletionCandidate> {
+    let environment = Environment::read();
+    let home = environment.home.or_else(|| environment.user.map(|user| user.join(".messaging")));
+    let entries = home.and_then(|home| std::fs::read_dir(home.join("cli")).ok());
+    let names = entries.into_iter().flatten().filter_map(Result::ok).filter_map(|entry| {
+        let file = entry.file_name();
+        SessionName::parse(file.to_str()?.strip_suffix(".key")?).ok().map(|name| name.to_string())
+    });
+    candidates(current, names.collect())
+}
+
+fn matching<F>(current: &OsStr, ask: impl FnOnce(Client) -> F) -> Vec<CompletionCandidate>
+where
+    F: Future<Output = Option<Vec<String>>>,
+{
+    let environment = Environment::read();
+    let home =
+        environment.home.clone().or_else(|| environment.user.map(|user| user.join(".messaging")));
+    let place = match (environment.run, home) {
+        (Some(run), _) => Place::run(&run),
+        (None, Some(home)) => Place::home(&home),
+        (None, None) => return Vec::new(),
+    };
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return Vec::new();
+    };
+    let found = runtime.block_on(async {
+        let asking = async {
+            let (client, _events) = Client::connect(&place, Socket::Admin).await.ok()?;
+            ask(client).await
+        };
+        tokio::time::timeout(PATIENCE, asking).await.ok().flatten()
+    });
+    candidates(current, found.unwrap_or_default())
+}
+
+fn candidates(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
+    let start = current.to_string_lossy();
+    names
+        .into_iter()
+        .filter(|name| name.starts_with(&*start))
+        .map(|name| CompletionCandidate::new(terminal_safe(&name)))
+        .collect()
+}

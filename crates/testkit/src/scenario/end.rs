@@ -56,9 +56,17 @@ impl Scenario {
         let mut open = Vec::new();
         let chain = self.chain();
         if let Some(rows) = self.world.relay().rows() {
-            let waiting = count(&rows, "SELECT count(*) FROM queue");
-            if waiting > 0 {
-                open.push(format!("{waiting} envelopes at the relay"));
+            let waiting =
+                rows.rows("SELECT sender, recipient, id FROM queue ORDER BY pos", (), |row| {
+                    Ok((
+                        row.get::<_, String>(0)?,
+                        row.get::<_, String>(1)?,
+                        row.get::<_, String>(2)?,
+                    ))
+                });
+            for (sender, recipient, id) in waiting.unwrap_or_default() {
+                let (from, to) = (self.who(&chain, &sender), self.who(&chain, &recipient));
+                open.push(format!("{id} waits at the relay, from {from} to {to}"));
             }
         }
         for (number, seat) in self.seats.iter().enumerate() {
@@ -81,6 +89,14 @@ impl Scenario {
             open.push(format!("{} requests without an answer", self.asked.len()));
         }
         open
+    }
+
+    /// A machine in words.
+    fn who(&self, chain: &Chain, machine: &str) -> String {
+        let number = self.seats.iter().position(|seat| seat.machine.as_deref() == Some(machine));
+        let number = number.map_or("unknown".to_owned(), |number| number.to_string());
+        let member = if chain.is_member(Some(machine)) { "" } else { ", no member" };
+        format!("machine {number}{member}")
     }
 
     /// A stage that is told is never behind an earlier one, and never ahead of what happened.

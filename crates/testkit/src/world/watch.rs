@@ -120,8 +120,13 @@ impl Watch {
         match word(&frame, "t") {
             "send" => {
                 let id = word(&frame["env"], "id");
-                if !has(rows, "SELECT 1 FROM outbox WHERE id = ?1", &[id]) {
-                    self.violation(format!("machine {machine} sent {id}, not in its outbox"));
+                let device = word(&frame["env"]["from"], "device");
+                // A removal in the same turn empties the outbox.
+                let removal = format!("%\"machine\":\"{device}\",\"op\":\"member.remove\"%");
+                if !has(rows, "SELECT 1 FROM outbox WHERE id = ?1", &[id])
+                    && !has(rows, "SELECT 1 FROM roster WHERE entry LIKE ?1", &[&removal])
+                {
+                    self.violation(format!("machine {machine} sent {id} before it was on disk"));
                 }
             }
             "recv.ack" => {

@@ -8,18 +8,17 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use messaging_core::code::{Code, Failure};
-use messaging_core::ids::{Hash, MachineId, Req};
+use messaging_core::ids::Req;
 use messaging_core::time::{Mono, Now};
-use messaging_store::{Batch, Effects, Machine, Outcome, Settled, StoreError, Turn, View};
+use messaging_store::{Batch, Effects, Machine, Settled, StoreError, Turn, View};
 use messaging_wire::{CloseCode, text};
 
 use crate::config::Config;
 use crate::conns::{Conns, State};
 use crate::events::{Event, Place};
-use crate::halt::{Halt, Refusal, refuse};
+use crate::halt::{Halt, refuse};
 use crate::health::{Health, Unready};
 use crate::input::{ConnId, In, Out};
 use crate::limits::Budgets;
@@ -42,7 +41,7 @@ pub struct RelayEngine {
     /// Where the staged changes of the present input begin.
     mark: usize,
     /// Whether the effects of the present input are undone with its writes.
-    staging: bool,
+    pub(crate) staging: bool,
     /// Links with something to send.
     pub(crate) dirty: BTreeSet<ConnId>,
     /// When to pump again after a failed read.
@@ -50,10 +49,10 @@ pub struct RelayEngine {
     pub(crate) purge_at: Mono,
     /// The whole queue was full when an envelope last asked for room.
     pub(crate) queue_full: bool,
-    health: Health,
-    stopping: bool,
+    pub(crate) health: Health,
+    pub(crate) stopping: bool,
     /// What `/readyz` was last told.
-    unready: Vec<Unready>,
+    pub(crate) unready: Vec<Unready>,
     pub(crate) metrics: Metrics,
 }
 
@@ -131,100 +130,6 @@ impl RelayEngine {
         why
     }
 
-    /// Queues a text for a connection.
-    pub(crate) fn send(
-        &mut self,
-        conn: ConnId,
-        t: &'static str,
-        text: impl Into<Arc<str>>,
-        out: &mut Effects<Out>,
-    ) {
-        let text = text.into();
-        if !self.conns.queue(conn, text.len()) {
-            return;
-        }
-        if self.staging {
-            self.staged.push(Staged::Sent { conn, bytes: text.len() });
-        }
-        metrics::count(&mut self.metrics.frames_out, t);
-        out.push(Out::Send { conn, text });
-    }
-
-    /// Answers a frame that is not carried out.
-    pub(crate) fn refuse(
-        &mut self,
-        conn: ConnId,
-        id: Option<&Req>,
-        refusal: Refusal,
-        out: &mut Effects<Out>,
-    ) {
-        let Refusal { failure: Failure { code, at }, retry_after_ms } = refusal;
-        match id {
-            Some(id) => {
-                metrics::count(&mut self.metrics.nacks, code);
-                self.send(conn, "nack", text::nack(id.as_str(), code, at, retry_after_ms), out);
-            }
-            None => self.send(conn, "error", text::error(code, at, retry_after_ms), out),
-        }
-    }
-
-    /// Says why, and closes.
-    pub(crate) fn close_with(
-        &mut self,
-        conn: ConnId,
-        failure: Failure,
-        code: CloseCode,
-        out: &mut Effects<Out>,
-    ) {
-        self.refuse(conn, None, failure.into(), out);
-        self.close(conn, code, out);
-    }
-
-    /// Closes a connection.
-    pub(crate) fn close(&mut self, conn: ConnId, code: CloseCode, out: &mut Effects<Out>) {
-        if self.conns.get(conn).is_some() {
-            out.push(Out::Close { conn, code });
-            out.push(Out::Log(Event::ConnClosed { code }));
-            self.gone(conn, out);
-        }
-    }
-
-    /// Forgets a connection, and tells the others that its machine went offline.
-    pub(crate) fn gone(&mut self, conn: ConnId, out: &mut Effects<Out>) {
-        self.dirty.remove(&conn);
-        if let Some(party) = self.conns.close(conn)
-            && !self.stopping
-        {
-            self.tell_peers(&party, false, out);
-        }
-    }
-
-    /// Tells the other members of a realm that a machine came or went.
-    pub(crate) fn tell_peers(&mut self, party: &Party, online: bool, out: &mut Effects<Out>) {
-        let frame: Arc<str> = text::peer(&party.machine, online).into();
-        self.tell_realm(&party.realm, Some(&party.machine), "peer", &frame, out);
-    }
-
-    /// Sends one text to every online member of a realm but one.
-    pub(crate) fn tell_realm(
-        &mut self,
-        realm: &Hash,
-        except: Option<&MachineId>,
-        t: &'static str,
-        frame: &Arc<str>,
-        out: &mut Effects<Out>,
-    ) {
-        let others: Vec<ConnId> = self
-            .conns
-            .of_realm(realm)
-            .filter(|(machine, _)| Some(machine) != except)
-            .map(|(_, conn)| conn)
-            .collect();
-        for conn in others {
-            self.send(conn, t, Arc::clone(frame), out);
-        }
-    }
-
     fn frame(
         &mut self,
         turn: &mut Turn<'_>,
@@ -288,103 +193,6 @@ impl RelayEngine {
         }
     }
 
-    /// Takes back what an undone input changed in memory.
-    fn undo(&mut self, change: &Staged) {
-        match change {
-            Staged::Queued { recipient, row, .. } => {
-                self.quotas.take(recipient, &row.sender, row.bytes);
-            }
-            Staged::Left { recipient, sender, bytes } => {
-                // When it expires is not known any more: asked again when it matters.
-                self.quotas.add(recipient, sender, *bytes, messaging_core::time::Ms(0));
-            }
-            Staged::Remembered { sender } => self.quotas.unremember(sender),
-            Staged::Forgotten { sender } => self.quotas.remember(sender),
-            Staged::Paid { conn } => {
-                if let Some(link) = self.conns.link_mut(*conn) {
-                    link.deliveries.unpay();
-                }
-            }
-            Staged::Sent { conn, bytes } => {
-                self.conns.drained(*conn, *bytes);
-            }
-            Staged::Chain { team } => self.realms.forget(team),
-            Staged::Ended { .. }
-            | Staged::Presence { .. }
-            | Staged::Appended(_)
-            | Staged::Emptied { .. }
-            | Staged::Purged(_) => {}
-        }
-    }
-
-    /// A failed commit may have been applied: nothing that it touched is believed any more.
-    fn forget(&mut self, change: &Staged) {
-        match change {
-            Staged::Queued { recipient, .. } | Staged::Left { recipient, .. } => {
-                self.quotas.forget_inbox(recipient);
-                self.quotas.doubt();
-                if let Some(conn) = self.conns.online(recipient) {
-                    self.expect_again(conn, change);
-                }
-            }
-            Staged::Remembered { sender } | Staged::Forgotten { sender } => {
-                self.quotas.forget_seen(sender);
-                self.quotas.doubt();
-            }
-            Staged::Emptied { party, .. } => {
-                self.quotas.forget_realm(&party.realm);
-                self.quotas.doubt();
-            }
-            _ => {}
-        }
-    }
-
-    /// An envelope whose commit failed may stand in the queue all the same: the recipient's link looks.
-    fn expect_again(&mut self, conn: ConnId, change: &Staged) {
-        if let Staged::Queued { row, .. } = change
-            && let Some(link) = self.conns.link_mut(conn)
-        {
-            link.deliveries.expect_after(row.sender, row.pos.saturating_sub(1));
-            self.dirty.insert(conn);
-        }
-    }
-
-    /// Makes a committed change visible.
-    fn apply(&mut self, change: Staged, now: Now, out: &mut Effects<Out>) {
-        match change {
-            Staged::Queued { recipient, row, deliver, .. } => {
-                let pace = self.pace();
-                let Some(conn) = self.conns.online(&recipient) else { return };
-                let full = self.conns.buffered_on(conn) >= self.high_water();
-                let Some(link) = self.conns.link_mut(conn) else { return };
-                let waits = link.paused || full || !link.presences.is_empty();
-                if link.deliveries.offer(row.sender, row.pos, pace, waits) {
-                    link.deliveries.sent(row, pace, now.mono);
-                    self.send(conn, "deliver", deliver, out);
-                }
-                self.dirty.insert(conn);
-            }
-            Staged::Ended { conn, pos } => {
-                if let Some(link) = self.conns.link_mut(conn) {
-                    link.deliveries.ended(pos);
-                    self.dirty.insert(conn);
-                }
-            }
-            Staged::Presence { party, deliver } => {
-                self.tell_realm(&party.realm, Some(&party.machine), "deliver", &deliver, out);
-            }
-            Staged::Emptied { party, rows, bytes } => self.emptied(&party, rows, bytes),
-            Staged::Appended(appended) => self.appended(*appended, out),
-            Staged::Purged(purged) => self.purged(&purged, now),
-            Staged::Left { .. }
-            | Staged::Remembered { .. }
-            | Staged::Forgotten { .. }
-            | Staged::Paid { .. }
-            | Staged::Sent { .. }
-            | Staged::Chain { .. } => {}
-        }
-    }
-
     fn tick(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError> {
         if self.health.probe_is_due(turn.now.mono) {
             store::probe(&mut turn.tx)?;
@@ -400,39 +208,6 @@ impl RelayEngine {
         for conn in self.conns.ids() {
             self.close(conn, CloseCode::Stopping, out);
         }
-    }
-
-    /// Whether writes work, and what `/readyz` is to be told.
-    fn settle_health(&mut self, settled: &mut Settled<'_>, out: &mut Effects<Out>) {
-        let now = settled.now.mono;
-        let changed = match settled.outcome {
-            Outcome::Committed(commit) => {
-                self.metrics.committed(&commit);
-                commit.changed > 0
-            }
-            Outcome::Failed(error) => {
-                self.failed(error);
-                false
-            }
-        };
-        let event = self.health.settle(changed, now, settled.rng);
-        if event == Some(Event::StoreRecovered) {
-            self.purge_at = now;
-        }
-        if changed && let Err(error) = self.quotas.recount(&settled.rows) {
-            out.push(Out::Log(Event::Internal { place: Place::Frame, error }));
-        }
-        out.extend(event.map(Out::Log));
-        let unready = self.unready();
-        if unready != self.unready {
-            self.unready.clone_from(&unready);
-            out.push(Out::Ready(unready));
-        }
-    }
-
-    fn failed(&mut self, error: StoreError) {
-        self.metrics.store_errors += 1;
-        self.health.failed(error);
     }
 }
 
@@ -538,27 +313,7 @@ impl Machine for RelayEngine {
     fn settle(&mut self, settled: &mut Settled<'_>, out: &mut Effects<Out>) {
         self.staging = false;
         self.mark = 0;
-        let now = settled.now;
-        let staged = std::mem::take(&mut self.staged);
-        match settled.outcome {
-            Outcome::Committed(_) => {
-                for change in staged {
-                    self.apply(change, now, out);
-                }
-            }
-            Outcome::Failed(_) => {
-                for change in staged.iter().rev() {
-                    self.undo(change);
-                }
-                for change in &staged {
-                    self.forget(change);
-                }
-            }
-        }
-        self.settle_health(settled, out);
-        self.close_late(now, out);
-        self.pump_all(now, settled.rows, out);
-        self.drop_slow(out);
+        self.settle_batch(settled, out);
     }
 
     fn deadline(&self) -> Option<Mono> {

@@ -28,7 +28,7 @@ impl RelayEngine {
         for (sender, id) in &ids {
             if seen::delete(&mut turn.tx, sender, id)? {
                 self.quotas.unremember(sender);
-                self.staged.push(Staged::Forgotten { sender: *sender });
+                self.staged.push(Staged::Forgotten { sender: *sender, id: *id });
             }
         }
         let any = presence::any_expired(&turn.tx, now)?;
@@ -60,9 +60,8 @@ impl RelayEngine {
 
     /// Counts an envelope that was deleted.
     pub(crate) fn leave(&mut self, recipient: Party, place: &Place) {
-        let Place { sender, bytes, .. } = *place;
-        self.quotas.take(&recipient, &sender, bytes);
-        self.staged.push(Staged::Left { recipient, sender, bytes });
+        self.quotas.take(&recipient, &place.sender, place.bytes);
+        self.staged.push(Staged::Left { recipient, place: *place });
     }
 
     /// A purge was committed.

@@ -1,8 +1,8 @@
 //! How much waits in the queue and how much is remembered, and whether one more fits.
 //! Spec: §7 "Queue size and fairness", W5.4, R9, R10
 //!
-//! A cache of counts over the rows, filled when a machine is first met. It counts the open batch in; what is undone is taken
-//! back.
+//! A cache of counts over the rows: what is remembered is counted at the start, a recipient's queue when it is first met. It
+//! counts the open batch in; what is undone is taken back.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ use crate::store::{Party, queue, seen};
 #[derive(Debug, Default)]
 pub(crate) struct Quotas {
     inboxes: BTreeMap<Party, Inbox>,
+    /// Senders of whom anything is remembered.
     seen: BTreeMap<Party, u64>,
     pub(crate) total: Held,
     pub(crate) seen_total: u64,
@@ -86,7 +87,7 @@ impl Quotas {
         Ok(quotas)
     }
 
-    /// Whether an envelope of `bytes` fits into every bound. Both machines are counted if they were not yet.
+    /// Whether an envelope of `bytes` fits into every bound.
     pub(crate) fn fits(
         &mut self,
         rows: &View<'_>,
@@ -112,7 +113,7 @@ impl Quotas {
         {
             Err(Full::Queue)
         } else if self.seen_total >= limits.seen_total
-            || self.seen_of(rows, sender)? >= limits.seen_per_sender
+            || self.seen.get(sender).copied().unwrap_or(0) >= limits.seen_per_sender
         {
             Err(Full::Seen)
         } else {
@@ -165,9 +166,8 @@ impl Quotas {
     /// An id is remembered.
     pub(crate) fn remember(&mut self, sender: &Party) {
         self.seen_total = self.seen_total.saturating_add(1);
-        if let Some(seen) = self.seen.get_mut(sender) {
-            *seen = seen.saturating_add(1);
-        }
+        let seen = self.seen.entry(*sender).or_default();
+        *seen = seen.saturating_add(1);
     }
 
     /// An id is forgotten.
@@ -175,6 +175,9 @@ impl Quotas {
         self.seen_total = self.seen_total.saturating_sub(1);
         if let Some(seen) = self.seen.get_mut(sender) {
             *seen = seen.saturating_sub(1);
+            if *seen == 0 {
+                self.seen.remove(sender);
+            }
         }
     }
 
@@ -195,20 +198,14 @@ impl Quotas {
         self.inboxes.remove(recipient);
     }
 
-    /// Counts a sender's remembered ids again when it is next met.
-    pub(crate) fn forget_seen(&mut self, sender: &Party) {
-        self.seen.remove(sender);
-    }
-
-    /// Counts again whoever is met next, but for the parties that `keep` names: memory follows who is online.
+    /// Counts again whoever is met next, but for the recipients that `keep` names: memory follows who is online.
     pub(crate) fn sweep(&mut self, keep: impl Fn(&Party) -> bool) {
         self.inboxes.retain(|party, _| keep(party));
-        self.seen.retain(|party, _| keep(party));
     }
 
     #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
-        self.inboxes.len() + self.seen.len()
+        self.inboxes.len()
     }
 
     /// Nothing in memory is certain any more.
@@ -223,9 +220,10 @@ impl Quotas {
 
     fn count(&mut self, rows: &View<'_>) -> Result<(), StoreError> {
         let (count, bytes) = queue::totals(rows)?;
-        let seen_total = seen::total(rows)?;
+        let seen: BTreeMap<Party, u64> = seen::by_sender(rows)?.into_iter().collect();
         self.total = Held { rows: count, bytes };
-        self.seen_total = seen_total;
+        self.seen_total = seen.values().sum();
+        self.seen = seen;
         self.stale = false;
         Ok(())
     }
@@ -244,14 +242,5 @@ impl Quotas {
             self.inboxes.insert(*recipient, inbox);
         }
         Ok(self.inboxes.entry(*recipient).or_default())
-    }
-
-    fn seen_of(&mut self, rows: &View<'_>, sender: &Party) -> Result<u64, StoreError> {
-        if let Some(seen) = self.seen.get(sender) {
-            return Ok(*seen);
-        }
-        let seen = seen::of_sender(rows, sender)?;
-        self.seen.insert(*sender, seen);
-        Ok(seen)
     }
 }

@@ -68,18 +68,17 @@ impl RelayEngine {
         }
         self.queue_full = false;
         let remembered = Seen { digest: env.digest, until: exp.plus(CLOCK_SKEW_MS) };
-        if !seen::insert(&mut turn.tx, sender, id, &remembered)? {
+        let is_new = seen::insert(&mut turn.tx, sender, id, &remembered)?;
+        if is_new {
+            self.quotas.remember(sender);
+            self.staged.push(Staged::Remembered { sender: *sender, id: *id });
+        } else {
             if self.seen_before(turn, sender, id, &env.digest)? {
                 return Ok(());
             }
             // What was remembered is over: the id is free again.
-            seen::delete(&mut turn.tx, sender, id)?;
-            self.quotas.unremember(sender);
-            self.staged.push(Staged::Forgotten { sender: *sender });
-            seen::insert(&mut turn.tx, sender, id, &remembered)?;
+            seen::replace(&mut turn.tx, sender, id, &remembered)?;
         }
-        self.quotas.remember(sender);
-        self.staged.push(Staged::Remembered { sender: *sender });
         let row = NewRow {
             sender: &sender.machine,
             id,
@@ -91,9 +90,11 @@ impl RelayEngine {
         let pos = match queue::insert(&mut turn.tx, &row) {
             Ok(pos) => pos,
             Err(error) => {
-                // It is refused alone: the id is not remembered either.
-                seen::delete(&mut turn.tx, sender, id)?;
-                turn.tx.undone();
+                if is_new {
+                    // It is refused alone: the id is not remembered either.
+                    seen::delete(&mut turn.tx, sender, id)?;
+                    turn.tx.undone();
+                }
                 return Err(error.into());
             }
         };

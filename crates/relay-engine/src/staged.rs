@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use messaging_core::ids::{Hash, MachineId};
+use messaging_core::ids::{Hash, MachineId, Ulid};
 
 use crate::deliver::First;
 use crate::input::ConnId;
 use crate::store::Party;
-use crate::store::queue::Pos;
+use crate::store::queue::{Place, Pos};
 
 /// One staged change.
 #[derive(Debug)]
@@ -19,11 +19,11 @@ pub(crate) enum Staged {
     /// An envelope joined the queue; counted already.
     Queued { recipient: Party, row: First, deliver: Arc<str> },
     /// An envelope left the queue; counted already.
-    Left { recipient: Party, sender: MachineId, bytes: u64 },
+    Left { recipient: Party, place: Place },
     /// An id is remembered; counted already.
-    Remembered { sender: Party },
+    Remembered { sender: Party, id: Ulid },
     /// An id is forgotten; counted already.
-    Forgotten { sender: Party },
+    Forgotten { sender: Party, id: Ulid },
     /// A delivery is over.
     Ended { conn: ConnId, pos: Pos },
     /// An ack was paid for.

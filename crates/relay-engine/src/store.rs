@@ -28,7 +28,7 @@ pub const TEAM_RELAY: Layout = Layout {
         CREATE INDEX queue_to ON queue(realm, recipient, sender, pos);
         CREATE INDEX queue_exp ON queue(exp);
         CREATE TABLE seen(realm TEXT NOT NULL, sender TEXT NOT NULL, id TEXT NOT NULL, digest BLOB NOT NULL,
-            until INTEGER NOT NULL, PRIMARY KEY(realm, sender, id)) WITHOUT ROWID;
+            until INTEGER NOT NULL, PRIMARY KEY(id, sender, realm)) WITHOUT ROWID;
         CREATE INDEX seen_until ON seen(until);
         CREATE TABLE presence(realm TEXT NOT NULL, machine TEXT NOT NULL, person TEXT NOT NULL, seq INTEGER NOT NULL,
             env TEXT NOT NULL, exp INTEGER NOT NULL, PRIMARY KEY(realm, machine));",

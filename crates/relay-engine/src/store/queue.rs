@@ -70,6 +70,22 @@ pub(crate) fn delete(tx: &mut Tx<'_>, pos: Pos) -> Result<bool, StoreError> {
     Ok(tx.execute("DELETE FROM queue WHERE pos = ?1", [pos])? == 1)
 }
 
+/// Whether a place is taken.
+pub(crate) fn exists(view: &View<'_>, pos: Pos) -> Result<bool, StoreError> {
+    let found = view.row("SELECT 1 FROM queue WHERE pos = ?1", [pos], |_| Ok(()))?;
+    Ok(found.is_some())
+}
+
+/// Whether the envelope at a place is this one.
+pub(crate) fn holds(view: &View<'_>, pos: Pos, id: &Ulid) -> Result<bool, StoreError> {
+    let found = view.row(
+        "SELECT 1 FROM queue WHERE pos = ?1 AND id = ?2",
+        params![pos, id.as_str()],
+        |_| Ok(()),
+    )?;
+    Ok(found.is_some())
+}
+
 /// Where the envelope `id` of `sender` waits for `recipient`.
 pub(crate) fn find(
     view: &View<'_>,

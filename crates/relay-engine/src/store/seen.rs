@@ -1,5 +1,7 @@
 //! The table `seen`: which envelopes were taken, until they could not be valid any more.
 //! Spec: §7 "Dedupe", W5.4, R9
+//!
+//! Its key begins with the id, which begins with a time: what many senders send at once then lands on a few pages.
 
 use messaging_core::ids::Ulid;
 use messaging_core::time::Ms;
@@ -35,9 +37,29 @@ pub(crate) fn insert(
     Ok(changed == 1)
 }
 
+/// Remembers something else of an id.
+pub(crate) fn replace(
+    tx: &mut Tx<'_>,
+    sender: &Party,
+    id: &Ulid,
+    seen: &Seen,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE seen SET digest = ?4, until = ?5 WHERE id = ?3 AND sender = ?2 AND realm = ?1",
+        params![
+            sender.realm.as_str(),
+            sender.machine.as_str(),
+            id.as_str(),
+            seen.digest,
+            seen.until.as_i64()
+        ],
+    )?;
+    Ok(())
+}
+
 pub(crate) fn get(view: &View<'_>, sender: &Party, id: &Ulid) -> Result<Option<Seen>, StoreError> {
     view.row(
-        "SELECT digest, until FROM seen WHERE realm = ?1 AND sender = ?2 AND id = ?3",
+        "SELECT digest, until FROM seen WHERE id = ?3 AND sender = ?2 AND realm = ?1",
         params![sender.realm.as_str(), sender.machine.as_str(), id.as_str()],
         |row| Ok(Seen { digest: row.get(0)?, until: Ms::from_i64(row.get(1)?) }),
     )
@@ -46,26 +68,18 @@ pub(crate) fn get(view: &View<'_>, sender: &Party, id: &Ulid) -> Result<Option<S
 /// Forgets an id; `false` when it was not remembered.
 pub(crate) fn delete(tx: &mut Tx<'_>, sender: &Party, id: &Ulid) -> Result<bool, StoreError> {
     let changed = tx.execute(
-        "DELETE FROM seen WHERE realm = ?1 AND sender = ?2 AND id = ?3",
+        "DELETE FROM seen WHERE id = ?3 AND sender = ?2 AND realm = ?1",
         params![sender.realm.as_str(), sender.machine.as_str(), id.as_str()],
     )?;
     Ok(changed == 1)
 }
 
-/// How many ids of a sender are remembered.
-pub(crate) fn of_sender(view: &View<'_>, sender: &Party) -> Result<u64, StoreError> {
-    let rows = view.row(
-        "SELECT COUNT(*) FROM seen WHERE realm = ?1 AND sender = ?2",
-        params![sender.realm.as_str(), sender.machine.as_str()],
-        |row| count(row, 0),
-    )?;
-    Ok(rows.unwrap_or(0))
-}
-
-/// How many ids are remembered in all. Cost: a whole index is read.
-pub(crate) fn total(view: &View<'_>) -> Result<u64, StoreError> {
-    let rows = view.row("SELECT COUNT(*) FROM seen", (), |row| count(row, 0))?;
-    Ok(rows.unwrap_or(0))
+/// How many ids of each sender are remembered. Cost: the whole table is read.
+pub(crate) fn by_sender(view: &View<'_>) -> Result<Vec<(Party, u64)>, StoreError> {
+    view.rows("SELECT realm, sender, COUNT(*) FROM seen GROUP BY realm, sender", (), |row| {
+        let party = Party { realm: row.get::<_, Id<_>>(0)?.0, machine: row.get::<_, Id<_>>(1)?.0 };
+        Ok((party, count(row, 2)?))
+    })
 }
 
 /// At most `most` ids whose time has passed.

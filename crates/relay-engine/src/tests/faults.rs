@@ -65,6 +65,7 @@ fn a_failed_commit_refuses_every_send_in_it_and_nothing_of_it_is_seen() {
         nacked(&replies[..1], &envs[0]["id"], "internal");
         assert_eq!(replies[1], json!({"t": "pong"}));
         nacked(&replies[2..], &envs[1]["id"], "internal");
+        audit(&rig);
         let stored = rig.queued();
         assert_eq!(stored, if how == How::AppliedButReportedLost { 2 } else { 0 });
         let early = rig.frames(b);
@@ -354,6 +355,7 @@ impl Run {
             self.rig.pass(11_000);
         }
         self.rig.say_all(&frames);
+        audit(&self.rig);
         self.collect();
     }
 

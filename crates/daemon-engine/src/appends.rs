@@ -178,7 +178,9 @@ pub(crate) fn refused(
     nack: &Nack,
 ) -> Result<(), StoreError> {
     let Some(append) = engine.appends.queue.front_mut() else { return Ok(()) };
-    if nack.code == Code::RosterConflict && append.conflicts < RETRIES {
+    // A write that the relay says failed may stand all the same: the roster tells.
+    let may_stand = nack.code == Code::Internal;
+    if (nack.code == Code::RosterConflict || may_stand) && append.conflicts < RETRIES {
         append.conflicts += 1;
         append.state = State::Unsettled;
         link::sync_for_append(engine, work);
@@ -237,7 +239,7 @@ fn end(
     }
 }
 
-/// How often an entry is signed again after `roster_conflict`.
+/// How often an entry is signed again after `roster_conflict` or `internal`.
 const RETRIES: u32 = 3;
 /// How long a caller waits for the relay.
 const ANSWER_MS: u64 = 15_000;

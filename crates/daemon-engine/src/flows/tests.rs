@@ -356,6 +356,17 @@ fn a_joiner_whose_answer_was_lost_is_a_member_in_the_same_call() {
 }
 
 #[test]
+fn a_joiner_that_the_relay_took_and_denies_is_a_member_in_the_same_call() {
+    let (mut bench, at) = team_and_newcomer();
+    let ticket = ticket(&mut bench, "bob");
+    bench.relay.denies = 1;
+    let id = bench.begin(at, CONN, "team.join", joining(&ticket, "desk"));
+    bench.advance(10_000);
+    assert_eq!(bench.answer(at, &id).unwrap().unwrap()["role"], "member");
+    assert_eq!(bench.relay.roster.members().len(), 2, "no ghost");
+}
+
+#[test]
 fn a_joiner_that_was_told_to_wait_becomes_a_member_by_itself() {
     let (mut bench, at) = team_and_newcomer();
     let ticket = ticket(&mut bench, "bob");

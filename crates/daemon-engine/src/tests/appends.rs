@@ -128,6 +128,31 @@ fn a_head_that_moved_is_fetched_and_the_entry_signed_again_three_times() {
 }
 
 #[test]
+fn an_entry_that_the_relay_took_and_denies_is_found() {
+    let mut bench = bench();
+    bench.relay.denies = 1;
+    let id = promote(&mut bench);
+    bench.settle();
+    assert!(bench.answer(0, &id).unwrap().is_ok());
+    assert_eq!(bench.relay.heard_from(0, "roster.append"), 1, "it was not sent again");
+    assert_eq!(heads(&bench)[0], 2);
+}
+
+#[test]
+fn an_entry_whose_answer_comes_too_late_is_fetched() {
+    let mut bench = bench();
+    bench.relay.drops_answers = true;
+    let id = promote(&mut bench);
+    bench.advance(15_000);
+    assert_eq!(code(bench.answer(0, &id)), "relay_unavailable");
+    assert_eq!(heads(&bench), [1, 2]);
+    let (asked, head) = (bench.relay.last_append(0), bench.relay.roster.head().unwrap());
+    bench.frame(0, &text::roster_ok(&asked, &head));
+    bench.settle();
+    assert_eq!(heads(&bench), [2, 2]);
+}
+
+#[test]
 fn a_final_refusal_is_told_with_its_code() {
     for refusal in [Code::Forbidden, Code::InviteInvalid, Code::Expired] {
         let mut bench = bench();

@@ -28,6 +28,8 @@ pub(crate) struct Relay {
     pub(crate) entry_nacks: VecDeque<Code>,
     /// It takes an entry and hangs up without an answer, so often.
     pub(crate) swallows: u32,
+    /// It takes an entry and says `internal`, so often.
+    pub(crate) denies: u32,
     /// Frames that a guest has on one connection; then it hangs up.
     pub(crate) guest_frames: u32,
     /// It takes entries and does not say so to their author.
@@ -85,6 +87,7 @@ impl Relay {
             nacks: VecDeque::new(),
             entry_nacks: VecDeque::new(),
             swallows: 0,
+            denies: 0,
             guest_frames: 8,
             hang_ups: Vec::new(),
             drops_answers: false,
@@ -375,6 +378,10 @@ impl Relay {
             Ok(_) if self.swallows > 0 => {
                 self.swallows -= 1;
                 self.drop_link(at, 1001);
+            }
+            Ok(_) if self.denies > 0 => {
+                self.denies -= 1;
+                self.nack(at, req, Code::Internal, None);
             }
             Ok(applied) => {
                 if !self.drops_answers {

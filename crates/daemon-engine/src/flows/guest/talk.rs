@@ -12,7 +12,7 @@ use messaging_wire::{
 };
 use serde_json::Value;
 
-use super::{Goal, Guest, Step, Talk, adopt, dial, fail};
+use super::{Goal, Guest, Step, Talk, adopt, dial, fail, lost};
 use crate::engine::DaemonEngine;
 use crate::link;
 use crate::work::Work;
@@ -234,6 +234,12 @@ fn append_refused(
     nack: &Nack,
 ) -> Result<(), StoreError> {
     match (nack.code, &guest.goal) {
+        // A write that the relay says failed may stand all the same: on the next link this machine asks as a member.
+        (Code::Internal, _) => {
+            link::hang_up(engine, work);
+            guest.unsettled = true;
+            lost(engine, work, guest)
+        }
         // This very genesis is at the relay: the answer to its first sending was lost. Greeting proves it.
         (Code::RosterConflict, Goal::Found { .. }) if guest.conflicts < MAX_CONFLICTS => {
             guest.conflicts += 1;

@@ -10,7 +10,8 @@ use messaging_store::StoreError;
 use messaging_wire::{ClientFrame, RosterPage, RosterSync};
 use serde_json::Value;
 
-use super::{Phase, Wait, fail, ready};
+use super::talk::ready;
+use super::{Phase, Wait, fail};
 use crate::engine::DaemonEngine;
 use crate::realm::{self, Entered};
 use crate::work::Work;

@@ -300,7 +300,11 @@ impl Bench {
     pub(crate) fn advance(&mut self, ms: u64) {
         let end = self.now.mono.plus(ms);
         self.settle();
+        let (mut ticks, mut at_once) = (self.now.mono, 0);
         loop {
+            at_once = if ticks == self.now.mono { at_once + 1 } else { 0 };
+            ticks = self.now.mono;
+            assert!(at_once < 10_000, "a deadline that never passes");
             let due = self
                 .daemons
                 .iter()

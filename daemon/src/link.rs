@@ -352,6 +352,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_relay_that_speaks_no_tls_is_told_apart() {
+        let mut rig = Rig::new().await;
+        let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("wss://{}/v1/connect", plain.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (mut stream, _) = plain.accept().await.unwrap();
+            let answer = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, answer).await;
+        });
+        rig.commands
+            .send(LinkCommand::Dial { link: LinkId(1), url, max_frame: MAX_FRAME })
+            .unwrap();
+        // A system without roots does not even connect, and says the same.
+        rig.expect_down(1, None, LinkFault::Tls).await;
+    }
+
+    #[tokio::test]
     async fn the_frame_limit_is_exact() {
         for (bytes, passes) in [(MAX_FRAME, true), (MAX_FRAME + 1, false)] {
             let mut rig = Rig::new().await;

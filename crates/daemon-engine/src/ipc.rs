@@ -161,8 +161,8 @@ pub(crate) fn closed(
         let row = rows::get(work.tx, held.session)?.filter(|row| row.key_hash == key_hash);
         if let Some(row) = row
             && !engine.ipc.holds(&row)
+            && sessions::keep(work, &row)?
         {
-            sessions::keep(work, &row)?;
             engine.presence.changed();
         }
     }

@@ -39,6 +39,8 @@ pub(crate) struct Registered {
     pub(crate) row: SessionRow,
     /// Whether it took a kept session's name and inbox.
     pub(crate) taken_over: bool,
+    /// Whether anything about it is new.
+    pub(crate) changed: bool,
 }
 
 /// The hash under which a key is stored.
@@ -56,8 +58,11 @@ pub(crate) fn register(work: &mut Work<'_, '_>, wish: Wish) -> Step<Registered> 
         let since = if open.state == wish.state { open.since } else { now };
         let (id, name) = (open.id, open.name.clone());
         let row = SessionRow { id, since, ..row_of(wish, name, now) };
-        sessions::update(work.tx, &row)?;
-        return Ok(Registered { row, taken_over: false });
+        let changed = row != *open;
+        if changed {
+            sessions::update(work.tx, &row)?;
+        }
+        return Ok(Registered { row, taken_over: false, changed });
     }
     let (name, predecessor) = name_for(work.tx, &wish.name, &wish.agent)?;
     if predecessor.is_none() && sessions::count_open(work.tx)? >= MAX_SESSIONS {
@@ -84,7 +89,7 @@ pub(crate) fn register(work: &mut Work<'_, '_>, wish: Wish) -> Step<Registered> 
         }
         None => work.log(LogEvent::SessionRegistered { name, agent }),
     }
-    Ok(Registered { row, taken_over: predecessor.is_some() })
+    Ok(Registered { row, taken_over: predecessor.is_some(), changed: true })
 }
 
 fn row_of(wish: Wish, name: SessionName, now: Ms) -> SessionRow {
@@ -138,10 +143,10 @@ fn suffixed(base: &SessionName, number: u32) -> Step<SessionName> {
 }
 
 /// The last connection of a session is gone, or it said goodbye: it is kept for a day. A terminal's session goes on
-/// without a connection.
-pub(crate) fn keep(work: &mut Work<'_, '_>, row: &SessionRow) -> Result<(), StoreError> {
+/// without a connection. Returns whether it is kept from now on.
+pub(crate) fn keep(work: &mut Work<'_, '_>, row: &SessionRow) -> Result<bool, StoreError> {
     if row.is_cli() || row.kept_at.is_some() || row.closed_at.is_some() {
-        return Ok(());
+        return Ok(false);
     }
     let now = work.wall();
     let kept = SessionRow {
@@ -153,12 +158,12 @@ pub(crate) fn keep(work: &mut Work<'_, '_>, row: &SessionRow) -> Result<(), Stor
     };
     sessions::update(work.tx, &kept)?;
     work.log(LogEvent::SessionKept { name: row.name.clone(), agent: row.agent.clone() });
-    Ok(())
+    Ok(true)
 }
 
 /// A session says goodbye: it is kept, and a terminal's ends.
 pub(crate) fn unregister(work: &mut Work<'_, '_>, row: &SessionRow) -> Result<(), StoreError> {
-    if row.is_cli() { close(work, row) } else { keep(work, row) }
+    if row.is_cli() { close(work, row) } else { keep(work, row).map(drop) }
 }
 
 /// Ends a session: its name is free, its host forgotten, and what it did not read belongs to nobody.

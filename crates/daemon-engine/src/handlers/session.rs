@@ -36,7 +36,9 @@ pub(super) fn register(
     let registered = sessions::register(work, wish(params)?)?;
     let row = registered.row;
     engine.ipc.hold(call.conn(), key.clone(), &row);
-    engine.presence.changed();
+    if registered.changed {
+        engine.presence.changed();
+    }
     Ok(Answer::Now(Registered {
         key,
         address: address(engine, &row.name),
@@ -53,7 +55,8 @@ pub(super) fn update(
     call: &Call,
     params: Update,
 ) -> Handled<Done> {
-    let mut row = call.session()?.clone();
+    let before = call.session()?;
+    let mut row = before.clone();
     if let Some(state) = params.state.map(activity)
         && state != row.state
     {
@@ -66,8 +69,10 @@ pub(super) fn update(
     row.repo = changed(params.repo, row.repo);
     row.branch = changed(params.branch, row.branch);
     row.doing = changed(params.doing, row.doing);
-    rows::update(work.tx, &row)?;
-    engine.presence.changed();
+    if row != *before {
+        rows::update(work.tx, &row)?;
+        engine.presence.changed();
+    }
     Ok(Answer::Now(Done::OK))
 }
 

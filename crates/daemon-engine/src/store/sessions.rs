@@ -14,7 +14,7 @@ use super::columns::{Columns, Read};
 pub(crate) struct SessionId(pub(crate) i64);
 
 /// A session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SessionRow {
     pub(crate) id: SessionId,
     /// SHA-256 of the key, base64url.

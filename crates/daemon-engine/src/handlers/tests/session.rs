@@ -249,3 +249,19 @@ fn a_key_is_its_connections_alone() {
         assert_eq!(bench.call(0, other, method, key), Err("not_found".into()), "{method}");
     }
 }
+
+#[test]
+fn presence_is_sent_again_only_when_something_changed() {
+    let mut bench = Bench::connected(&[("alice", "laptop")]);
+    let conn = connect(&mut bench, 0, Tier::Agent);
+    register(&mut bench, conn, "a", json!({"name": "api"})).unwrap();
+    bench.advance(5_000);
+    let sent = bench.relay.presence_by(0).len();
+    register(&mut bench, conn, "a", json!({})).unwrap();
+    bench.call(0, conn, "session.update", json!({"key": padded("a"), "state": "idle"})).unwrap();
+    bench.advance(5_000);
+    assert_eq!(bench.relay.presence_by(0).len(), sent);
+    bench.call(0, conn, "session.update", json!({"key": padded("a"), "state": "busy"})).unwrap();
+    bench.advance(5_000);
+    assert_eq!(bench.relay.presence_by(0).len(), sent + 1);
+}

@@ -111,12 +111,13 @@ pub(crate) fn mail(
     )?;
     let id = sealed.id;
     let row = accepted(mail, &sealed);
-    sent::insert(work.tx, &row)?;
     if !local {
+        sent::insert(work.tx, &row)?;
         queue(engine, work, mail.to, SealedType::Message, &sealed)?;
         return Ok(row);
     }
     let checked = sealed.envelope.into_checked()?;
+    sent::insert(work.tx, &row)?;
     inbound::local(engine, work, checked)?;
     sent::get(work.tx, &id)?.ok_or(Halt::Store(StoreError::Other))
 }

@@ -122,6 +122,7 @@ impl Scenario {
             held.client = None;
             held.registered = false;
             self.world.leave(client);
+            self.hung(client);
             self.remind(1_000, Reminder::Connect(agent));
         }
     }

@@ -73,6 +73,7 @@ struct Owner {
     clock: SystemClock,
     health: Arc<Health>,
     log: Logger,
+    /// Every connection whose task has not ended.
     links: HashMap<ConnId, Link>,
 }
 
@@ -154,7 +155,10 @@ impl Owner {
                 rooms.push(room);
                 inputs.push(In::Frame { conn, bytes, frame });
             }
-            Job::Closed { conn } => inputs.push(In::Closed { conn }),
+            Job::Closed { conn } => {
+                self.links.remove(&conn);
+                inputs.push(In::Closed { conn });
+            }
             Job::Look => {}
             Job::Stop => {
                 inputs.push(In::Stop);
@@ -167,7 +171,6 @@ impl Owner {
     /// Puts what is durable into the mailboxes, then wakes each connection once.
     fn carry_out(&mut self, released: Released<Out>) {
         let mut touched = Vec::new();
-        let mut ended = Vec::new();
         for out in released {
             match out {
                 Out::Send { conn, text } => {
@@ -183,13 +186,11 @@ impl Owner {
                 Out::Close { conn, code } => {
                     if let Some(mailbox) = self.touch(conn, &mut touched) {
                         mailbox.decide(Verdict::Close(code));
-                        ended.push(conn);
                     }
                 }
                 Out::Terminate { conn } => {
                     if let Some(mailbox) = self.touch(conn, &mut touched) {
                         mailbox.decide(Verdict::Terminate);
-                        ended.push(conn);
                     }
                 }
                 Out::Ready(why) => {
@@ -203,9 +204,6 @@ impl Owner {
                 link.touched = false;
                 link.mailbox.wake();
             }
-        }
-        for conn in ended {
-            self.links.remove(&conn);
         }
     }
 

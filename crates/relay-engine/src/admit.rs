@@ -78,7 +78,7 @@ impl RelayEngine {
                 Ok(())
             }
             Kind::Join(join) => self.join(turn, conn, &join, out),
-            Kind::Append { req, entry } => self.append_pre_auth(turn, conn, &req, &entry),
+            Kind::Append { req, entry } => self.append_pre_auth(turn, conn, &req, &*entry?),
             Kind::Ping(id) => {
                 self.send(conn, "pong", text::pong(id.as_deref()), out);
                 Ok(())

@@ -14,6 +14,11 @@ impl RelayEngine {
         while let Some(conn) = self.conns.next_over() {
             self.terminate(conn, Slow::Socket, out);
         }
+        self.keep_to_budget(out);
+    }
+
+    /// Drops whoever is furthest behind while all sockets together have too much waiting.
+    pub(crate) fn keep_to_budget(&mut self, out: &mut Effects<Out>) {
         let budget = self.config.limits.buffered_bytes;
         if self.conns.buffered() <= budget {
             return;

@@ -27,7 +27,7 @@ pub(crate) struct Conns {
     buffered: usize,
     /// The most that may wait on one.
     socket_bytes: usize,
-    /// Connections that had more.
+    /// Connections that had more: they are dropped when the batch ends, and given nothing until then.
     over: BTreeSet<ConnId>,
 }
 
@@ -48,6 +48,8 @@ pub(crate) enum State {
     Greeting { frames: u32, until: Mono },
     /// A machine's link.
     Linked(Box<Link>),
+    /// It was told to go, behind what is queued: that still waits on its socket, and nothing is added.
+    Leaving,
 }
 
 /// An authenticated connection.
@@ -95,15 +97,20 @@ impl Conns {
     pub(crate) fn link(&self, id: ConnId) -> Option<&Link> {
         match &self.all.get(&id)?.state {
             State::Linked(link) => Some(link),
-            State::Greeting { .. } => None,
+            State::Greeting { .. } | State::Leaving => None,
         }
     }
 
     pub(crate) fn link_mut(&mut self, id: ConnId) -> Option<&mut Link> {
         match &mut self.all.get_mut(&id)?.state {
             State::Linked(link) => Some(link),
-            State::Greeting { .. } => None,
+            State::Greeting { .. } | State::Leaving => None,
         }
+    }
+
+    /// Whether a connection stands and was not told to go.
+    pub(crate) fn is_open(&self, id: ConnId) -> bool {
+        self.all.get(&id).is_some_and(|conn| !matches!(conn.state, State::Leaving))
     }
 
     /// Makes a connection the link of a machine. An earlier link of it is no longer online, and returned to be closed.
@@ -131,11 +138,24 @@ impl Conns {
         before
     }
 
-    /// Forgets a connection. The party that went offline with it, if it was that party's link.
-    pub(crate) fn close(&mut self, id: ConnId) -> Option<Party> {
+    /// A connection is told to go: it is nobody's link any more, but what waits on its socket counts until it is gone. The
+    /// party that went offline with it, if it was that party's link.
+    pub(crate) fn leave(&mut self, id: ConnId) -> Option<Party> {
+        let conn = self.all.get_mut(&id)?;
+        let state = std::mem::replace(&mut conn.state, State::Leaving);
+        self.unlink(id, state)
+    }
+
+    /// A connection is gone. The party that went offline with it, if it was that party's link.
+    pub(crate) fn forget(&mut self, id: ConnId) -> Option<Party> {
+        self.over.remove(&id);
         let conn = self.all.remove(&id)?;
         self.buffered = self.buffered.saturating_sub(conn.buffered);
-        match conn.state {
+        self.unlink(id, conn.state)
+    }
+
+    fn unlink(&mut self, id: ConnId, state: State) -> Option<Party> {
+        match state {
             State::Greeting { until, .. } => {
                 self.waiting.remove(&(until, id));
                 None
@@ -157,6 +177,7 @@ impl Conns {
                 self.linked = self.linked.saturating_sub(1);
                 Some(link.party)
             }
+            State::Leaving => None,
         }
     }
 
@@ -185,15 +206,28 @@ impl Conns {
         self.all.keys().copied().collect()
     }
 
-    /// Bytes are queued on a socket; `false` when it is gone.
+    /// Bytes are queued on a socket; `false` when it takes nothing more: it is gone, told to go, or about to be dropped.
+    ///
+    /// So a socket holds one frame over its bound at the most, however much is asked for in one batch.
     pub(crate) fn queue(&mut self, id: ConnId, bytes: usize) -> bool {
+        if self.is_over(id) {
+            return false;
+        }
         let Some(conn) = self.all.get_mut(&id) else { return false };
+        if matches!(conn.state, State::Leaving) {
+            return false;
+        }
         conn.buffered = conn.buffered.saturating_add(bytes);
         self.buffered = self.buffered.saturating_add(bytes);
         if conn.buffered > self.socket_bytes {
             self.over.insert(id);
         }
         true
+    }
+
+    /// Whether a connection had more waiting than one may have.
+    pub(crate) fn is_over(&self, id: ConnId) -> bool {
+        self.over.contains(&id)
     }
 
     /// Bytes left a socket's queue, or were never queued; how many wait there now.
@@ -214,14 +248,9 @@ impl Conns {
         self.buffered
     }
 
-    /// The next connection with more waiting than one may have.
-    pub(crate) fn next_over(&mut self) -> Option<ConnId> {
-        while let Some(id) = self.over.pop_first() {
-            if self.buffered_on(id) > self.socket_bytes {
-                return Some(id);
-            }
-        }
-        None
+    /// A connection that had more waiting than one may have.
+    pub(crate) fn next_over(&self) -> Option<ConnId> {
+        self.over.first().copied()
     }
 
     /// Ends the deliveries whose time has passed; the links that have room for others now.
@@ -237,9 +266,10 @@ impl Conns {
         freed
     }
 
-    /// The connection with the most waiting.
+    /// The connection with the most waiting, first among those that were told to go and have something waiting.
     pub(crate) fn furthest_behind(&self) -> Option<ConnId> {
-        let behind = |(_, conn): &(&ConnId, &Conn)| conn.buffered;
+        let leaving = |conn: &Conn| matches!(conn.state, State::Leaving) && conn.buffered > 0;
+        let behind = |(_, conn): &(&ConnId, &Conn)| (leaving(conn), conn.buffered);
         self.all.iter().max_by_key(behind).map(|(id, _)| *id)
     }
 

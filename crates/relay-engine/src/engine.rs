@@ -138,8 +138,10 @@ impl RelayEngine {
         frame: Prepared,
         out: &mut Effects<Out>,
     ) -> Result<(), StoreError> {
-        // A connection that was closed may have frames under way.
-        let Some(known) = self.conns.get(conn) else { return Ok(()) };
+        // A connection that was closed, or is about to be dropped, may have frames under way.
+        let Some(known) = self.conns.get(conn).filter(|_| !self.conns.is_over(conn)) else {
+            return Ok(());
+        };
         metrics::count(&mut self.metrics.frames_in, frame.t());
         let Prepared { id, kind } = frame;
         let done = match &known.state {
@@ -148,6 +150,7 @@ impl RelayEngine {
                 let party = link.party;
                 self.take(turn, conn, &party, bytes, kind, out)
             }
+            State::Leaving => return Ok(()),
         };
         match done {
             Ok(()) => Ok(()),
@@ -180,7 +183,7 @@ impl RelayEngine {
         match kind {
             Kind::Send(env) => self.route(turn, conn, party, &*env?, out),
             Kind::Presence(env) => self.presence(turn, party, &*env?),
-            Kind::Append { req, entry } => self.append(turn, conn, party, &req, &entry),
+            Kind::Append { req, entry } => self.append(turn, conn, party, &req, &*entry?),
             Kind::Sync { req, after } => self.sync(turn, conn, party, &req, after, out),
             Kind::Ping(id) => {
                 self.send(conn, "pong", text::pong(id.as_deref()), out);
@@ -273,6 +276,10 @@ impl Machine for RelayEngine {
         }
         // What it staged stands until the batch ends.
         self.mark = self.staged.len();
+        if !self.staging {
+            // Pages are the largest answers, and a batch may ask for many: the budget does not wait for its end.
+            self.keep_to_budget(out);
+        }
         Ok(())
     }
 

@@ -46,7 +46,7 @@ pub enum In {
         /// Bytes since the last report.
         bytes: usize,
     },
-    /// The connection is gone, whoever ended it.
+    /// The connection is gone, whoever ended it, and with it what waited on its socket.
     Closed {
         /// The connection.
         conn: ConnId,
@@ -73,7 +73,8 @@ pub enum Out {
         /// The connection.
         conn: ConnId,
     },
-    /// Close with a code, after what is queued. Nothing more is said of the connection.
+    /// Close with a code, after what is queued. No text follows, but the close may take too long for the budget of all sockets
+    /// and become a [`Out::Terminate`]. [`In::Closed`] tells when it is through.
     Close {
         /// The connection.
         conn: ConnId,

@@ -14,6 +14,7 @@ use messaging_core::limits::FRAME_BYTES;
 use messaging_core::presence::PresenceSeq;
 use messaging_core::realm::Anchor;
 use messaging_core::relay_auth::{self, Challenge, RosterHello};
+use messaging_core::roster::Entry;
 use messaging_core::time::Ms;
 use messaging_wire::{ClientFrame, FrameError, Hello, Join, RecvAck, RosterAppend, text};
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub(crate) enum Kind {
     Join(Join),
     Append {
         req: Req,
-        entry: Value,
+        entry: Result<Box<Submitted>, Failure>,
     },
     Sync {
         req: Req,
@@ -108,6 +109,21 @@ impl Ready {
             signed,
             deliver: DeliverText::new(checked.text().as_str()),
         }
+    }
+}
+
+/// An entry of the right shape and size. A value that is neither is not kept while its frame waits: parsed, it can be a
+/// hundred times as large as its text.
+#[derive(Debug)]
+pub(crate) struct Submitted {
+    pub(crate) raw: Value,
+    pub(crate) entry: Entry,
+}
+
+impl Submitted {
+    fn read(raw: Value) -> Result<Self, Failure> {
+        let entry = Entry::read(&raw)?;
+        Ok(Self { raw, entry })
     }
 }
 
@@ -197,7 +213,9 @@ impl Preparer {
                 Kind::Hello { hello, signed }
             }
             ClientFrame::Join(join) => Kind::Join(join),
-            ClientFrame::RosterAppend(RosterAppend { req, entry }) => Kind::Append { req, entry },
+            ClientFrame::RosterAppend(RosterAppend { req, entry }) => {
+                Kind::Append { req, entry: Submitted::read(entry).map(Box::new) }
+            }
             ClientFrame::RosterSync(sync) => Kind::Sync { req: sync.req, after: sync.after },
             ClientFrame::Send(env) => Kind::Send(self.envelope(env)),
             ClientFrame::Presence(env) => Kind::Presence(self.envelope(env)),

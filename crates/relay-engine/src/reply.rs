@@ -66,19 +66,27 @@ impl RelayEngine {
         self.close(conn, code, out);
     }
 
-    /// Closes a connection.
+    /// Tells a connection to go.
     pub(crate) fn close(&mut self, conn: ConnId, code: CloseCode, out: &mut Effects<Out>) {
-        if self.conns.get(conn).is_some() {
-            out.push(Out::Close { conn, code });
-            out.push(Out::Log(Event::ConnClosed { code }));
-            self.gone(conn, out);
+        if !self.conns.is_open(conn) {
+            return;
         }
+        out.push(Out::Close { conn, code });
+        out.push(Out::Log(Event::ConnClosed { code }));
+        self.dirty.remove(&conn);
+        let party = self.conns.leave(conn);
+        self.went_offline(party, out);
     }
 
-    /// Forgets a connection, and tells the others that its machine went offline.
+    /// Forgets a connection.
     pub(crate) fn gone(&mut self, conn: ConnId, out: &mut Effects<Out>) {
         self.dirty.remove(&conn);
-        if let Some(party) = self.conns.close(conn)
+        let party = self.conns.forget(conn);
+        self.went_offline(party, out);
+    }
+
+    fn went_offline(&mut self, party: Option<Party>, out: &mut Effects<Out>) {
+        if let Some(party) = party
             && !self.stopping
         {
             self.tell_peers(&party, false, out);

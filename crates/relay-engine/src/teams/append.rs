@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::engine::RelayEngine;
 use crate::halt::{Halt, refuse};
 use crate::input::{ConnId, Out};
+use crate::prepare::Submitted;
 use crate::staged::{Appended, Staged};
 use crate::store::{self, Party, presence, queue};
 
@@ -24,9 +25,8 @@ impl RelayEngine {
         conn: ConnId,
         party: &Party,
         req: &Req,
-        raw: &Value,
+        Submitted { raw, entry }: &Submitted,
     ) -> Result<(), Halt> {
-        let entry = Entry::read(raw)?;
         match entry.op() {
             Op::Genesis { .. } | Op::InviteRedeem { .. } => {
                 return refuse(Code::Forbidden, "op after hello");
@@ -44,11 +44,10 @@ impl RelayEngine {
         turn: &mut Turn<'_>,
         conn: ConnId,
         req: &Req,
-        raw: &Value,
+        Submitted { raw, entry }: &Submitted,
     ) -> Result<(), Halt> {
-        let entry = Entry::read(raw)?;
         match (entry.op(), entry.team()) {
-            (Op::Genesis { .. }, _) => self.found(turn, conn, req, raw, &entry),
+            (Op::Genesis { .. }, _) => self.found(turn, conn, req, raw, entry),
             (Op::InviteRedeem { .. }, Some(team)) => {
                 if self.realms.teams.roster(&turn.tx, team)?.is_none() {
                     return refuse(Code::InviteInvalid, "team");

@@ -1,5 +1,7 @@
 //! Budgets, caps and slow sockets: each bound, at it and one past it. W8 7.35, 7.41, 7.44 to 7.46, 7.55, 7.56; R9, R10.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::{RelayLimits, Slow};
 
@@ -317,6 +319,110 @@ fn over_the_budget_the_furthest_behind_are_dropped_to_three_quarters() {
     assert!(rig.relay.machine().gauges().buffered_bytes <= 30_000);
 }
 
+/// Runs one turn and returns the most that ever waited on one of the connections, and on all of them.
+fn peak(rig: &mut Rig, inputs: Vec<In>) -> (usize, usize) {
+    let mut waiting: BTreeMap<ConnId, usize> = BTreeMap::new();
+    let (mut one, mut all) = (0, 0);
+    for out in rig.relay.turn(rig.now, inputs) {
+        match out {
+            Out::Send { conn, text } => *waiting.entry(conn).or_default() += text.len(),
+            Out::Terminate { conn } => drop(waiting.remove(&conn)),
+            _ => {}
+        }
+        one = one.max(waiting.values().copied().max().unwrap_or(0));
+        all = all.max(waiting.values().sum());
+    }
+    (one, all)
+}
+
+#[test]
+fn a_batch_of_requests_cannot_fill_memory_before_it_ends() {
+    let mut rig = small(|limits| {
+        limits.socket_bytes = 20_000;
+        limits.buffered_bytes = 50_000;
+    });
+    let team = rig.team();
+    let (alice, bob, carol) = (team.alice.clone(), team.bob.clone(), team.carol.clone());
+    let sync = json!({"t": "roster.sync", "req": "r"});
+    let b = rig.connect(&bob, &team.id);
+    let page = rig.ask(b, &sync)[0].to_string().len();
+    // One socket.
+    rig.stuck.push(b);
+    let inputs = (0..200).map(|_| rig.input(b, &sync.to_string())).collect();
+    let (one, _) = peak(&mut rig, inputs);
+    assert!(one > 20_000 && one <= 20_000 + page, "{one}");
+    assert_eq!(rig.relay.machine().gauges().buffered_bytes, 0, "and then it is dropped");
+    // Sockets that each keep to their bound, and together do not keep to the budget.
+    let conns: Vec<_> = [&alice, &bob, &carol].map(|peer| rig.connect(peer, &team.id)).into();
+    rig.stuck.extend(&conns);
+    let each = 19_000 / page;
+    let inputs: Vec<_> = (0..each)
+        .flat_map(|_| conns.clone())
+        .map(|conn| rig.input(conn, &sync.to_string()))
+        .collect();
+    let (one, all) = peak(&mut rig, inputs);
+    assert!(one <= 20_000, "{one}");
+    assert!(all > 50_000 && all <= 50_000 + page, "{all}");
+}
+
+#[test]
+fn what_a_goodbye_leaves_waiting_counts_until_the_connection_is_gone() {
+    for way in ["replaced", "no frame", "removed", "stop"] {
+        let mut rig = small(|limits| limits.buffered_bytes = 80_000);
+        let mut team = rig.team();
+        let (alice, bob) = (team.alice.clone(), team.bob.clone());
+        let a = rig.connect(&alice, &team.id);
+        let b = rig.connect(&bob, &team.id);
+        rig.stuck.push(b);
+        let big = "A".repeat(9_000);
+        for _ in 0..3 {
+            let env = rig.mail_with(&team, &alice, &bob, |env| env["body"] = json!(big));
+            rig.say(a, &send(&env));
+        }
+        let before = rig.relay.machine().gauges();
+        match way {
+            "replaced" => drop(rig.connect(&bob, &team.id)),
+            "no frame" => rig.say(b, &json!([])),
+            "removed" => {
+                let remove = Op::MemberRemove { machine: bob.machine() };
+                let entry = team.entry(&remove, rig.now, &alice);
+                rig.append(a, "r", &entry);
+            }
+            _ => rig.turn(vec![In::Stop]),
+        }
+        assert!(matches!(rig.look(b).last(), Some(Seen::Closed(_))), "{way}");
+        let after = rig.relay.machine().gauges();
+        assert!(after.buffered_bytes >= before.buffered_bytes, "{way}: {after:?}");
+        rig.turn(vec![In::Drained { conn: b, bytes: 20_000 }]);
+        let drained = rig.relay.machine().gauges();
+        assert_eq!(drained.buffered_bytes, after.buffered_bytes - 20_000, "{way}");
+        rig.turn(vec![In::Closed { conn: b }]);
+        assert!(rig.relay.machine().gauges().buffered_bytes < 20_000, "{way}");
+        assert!(rig.look(b).is_empty(), "{way}: nothing more is said of it");
+    }
+}
+
+#[test]
+fn a_machine_that_reconnects_and_never_reads_keeps_to_the_budget() {
+    let mut rig = small(|limits| limits.buffered_bytes = 60_000);
+    let team = rig.team();
+    let (alice, bob) = (team.alice.clone(), team.bob.clone());
+    let a = rig.connect(&alice, &team.id);
+    let big = "A".repeat(9_000);
+    let env = rig.mail_with(&team, &alice, &bob, |env| env["body"] = json!(big));
+    rig.say(a, &send(&env));
+    let mut last = a;
+    for _ in 0..20 {
+        rig.stuck.push(ConnId(rig.conns + 1));
+        last = rig.connect(&bob, &team.id);
+        assert!(rig.relay.machine().gauges().buffered_bytes <= 60_000);
+    }
+    assert!(rig.logs.contains(&Event::ConnSlow { reason: Slow::Budget }));
+    // Nobody but those that were told to go had to: the machine's own link stands, and so does the other.
+    assert!(rig.relay.machine().conns.is_open(last));
+    assert_eq!(rig.frames(a).iter().filter(|frame| frame["t"] == "peer").count(), 1);
+}
+
 #[test]
 fn budgets_and_counts_are_forgotten_when_they_say_nothing() {
     let mut rig = Rig::new();
@@ -324,7 +430,9 @@ fn budgets_and_counts_are_forgotten_when_they_say_nothing() {
     let (alice, bob) = (team.alice.clone(), team.bob.clone());
     send_many(&mut rig, &team, &alice, &bob, 3, 4);
     rig.pass(3_600_000 + 120_000);
-    let engine = rig.relay.machine();
-    assert_eq!(engine.budgets.held(), 0);
-    assert_eq!(engine.quotas.held(), 0);
+    assert_eq!(rig.relay.machine().budgets.held(), 0);
+    assert_eq!(rig.relay.machine().quotas.held(), 1, "what waits is not counted again and again");
+    rig.pass(TTL_MS);
+    assert_eq!(rig.relay.machine().quotas.held(), 0);
+    assert_eq!(rig.relay.machine().gauges().queue_rows, 0);
 }

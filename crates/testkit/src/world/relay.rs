@@ -235,6 +235,8 @@ impl World {
                 self.relay.connections.remove(&conn.0);
                 let code = Some(code.number());
                 self.network.close(&mut self.agenda, conn.0, End::Relay, code);
+                // What was queued is on its way: the socket is done with.
+                self.relay_input(In::Closed { conn });
             }
             Out::Terminate { conn } => {
                 self.relay.connections.remove(&conn.0);

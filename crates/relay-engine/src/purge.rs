@@ -72,7 +72,6 @@ impl RelayEngine {
         self.purge_at = if purged.again { now.mono } else { now.mono.plus(PERIOD_MS) };
         self.dirty.extend(self.conns.expire(now.wall));
         self.budgets.sweep(now.mono);
-        let conns = &self.conns;
-        self.quotas.sweep(|party| conns.online(party).is_some());
+        self.quotas.sweep();
     }
 }

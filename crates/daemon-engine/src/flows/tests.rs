@@ -270,6 +270,22 @@ fn a_label_that_is_taken_is_known_before_the_ticket_is_spent() {
 }
 
 #[test]
+fn a_joiner_whose_clock_is_behind_is_told_so() {
+    let (mut bench, at) = team_and_newcomer();
+    let ticket = ticket(&mut bench, "bob");
+    let op = Op::MemberRekey {
+        machine: bench.machine(0),
+        enc: *bench.daemons[0].keys.identity.enc.public(),
+    };
+    let signing = bench.daemons[0].keys.identity.signing.clone();
+    let ahead = bench.now.wall.plus(2 * messaging_core::limits::CLOCK_SKEW_MS);
+    let entry = bench.relay.roster.sign_next(&op, ahead, &signing).unwrap();
+    bench.relay.roster.apply(&entry, None).unwrap();
+    assert_eq!(join(&mut bench, at, &ticket, "desk"), Err("expired".into()));
+    assert!(!intends(&bench, at));
+}
+
+#[test]
 fn a_long_history_is_read_over_several_connections() {
     let (mut bench, at) = team_and_newcomer();
     let admin = bench.daemons[0].keys.identity.signing.clone();

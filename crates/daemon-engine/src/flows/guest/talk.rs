@@ -221,6 +221,11 @@ fn judged_here(entry: &Value, failure: Failure) -> Refusal {
         Code::InviteInvalid => {
             Refusal::new(Code::InviteInvalid, "the invite was used, revoked or has expired")
         }
+        // It was signed a moment ago: either this machine's clock is behind or an earlier author's was ahead.
+        Code::InvalidRequest if failure.at == "ts" => {
+            let words = "this machine's clock is behind the team's newest entry";
+            Refusal::new(Code::Expired, words)
+        }
         _ => failure.into(),
     }
 }

@@ -66,7 +66,7 @@ fn row(context: &Context, item: &InboxItem) -> [Cell; 5] {
         TaskOrMessage::Task => "task",
     };
     [
-        Cell::id(&item.id).styled(style),
+        Cell::id(item.id).styled(style),
         Cell::new(from(&item.from)).styled(style),
         Cell::new(kind).styled(style),
         Cell::new(when(&context.screen, item.at)).styled(style),

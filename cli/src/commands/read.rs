@@ -59,7 +59,7 @@ impl Read {
         let key = Mailbox::of(context, Some(&self.mailbox))?.open(&link).await?;
         if self.peek || self.save.is_some() {
             // A message is marked read only after its parts are safe on disk.
-            let get = GetItem { key: key.clone(), id: self.id.clone(), message: true };
+            let get = GetItem { key: key.clone(), id: self.id, message: true };
             let entry = link.call::<call::InboxGet>(&get).await?;
             let message = entry.message.clone().unwrap_or_default();
             let saved =
@@ -68,11 +68,11 @@ impl Read {
                 let report = Report::of(&entry, "");
                 return Ok(self.show(context, report, &entry.item, &message, saved));
             }
-            let read = link.call::<call::ItemRead>(&ReadItem { key, id: self.id.clone() }).await?;
+            let read = link.call::<call::ItemRead>(&ReadItem { key, id: self.id }).await?;
             let report = Report::of(&read, "");
             return Ok(self.show(context, report, &entry.item, &message, saved));
         }
-        let read = link.call::<call::ItemRead>(&ReadItem { key, id: self.id.clone() }).await?;
+        let read = link.call::<call::ItemRead>(&ReadItem { key, id: self.id }).await?;
         let report = Report::of(&read, "");
         match &read {
             ItemRead::Received { item, message } => {
@@ -122,8 +122,14 @@ impl Read {
 fn headers(context: &Context, item: &InboxItem) -> Facts {
     let mut facts = Facts::default();
     facts.add("From", from(&item.from)).add("To", &item.to);
-    facts.add("Sent", format!("{} ({})", when(&context.screen, item.sent_at), stamp(item.sent_at)));
-    facts.add("Id", &item.id);
+    let at = stamp(item.sent_at);
+    let sent = if context.screen.tty {
+        format!("{} ({at})", when(&context.screen, item.sent_at))
+    } else {
+        at
+    };
+    facts.add("Sent", sent);
+    facts.add("Id", item.id);
     if item.kind == TaskOrMessage::Task {
         facts.maybe("Task", item.task_id.as_ref());
     }

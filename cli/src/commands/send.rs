@@ -90,14 +90,10 @@ const FILES: usize = 8;
 impl Send {
     pub(crate) async fn run(self, context: &Context) -> Result<Report, Fault> {
         let to = Recipient::parse(&self.to)?;
-        if to.is_agent() {
-            self.to_agent(context, to).await
-        } else {
-            self.to_room(context, to).await
-        }
+        if to.is_agent() { self.mail(context, to).await } else { self.line(context, to).await }
     }
 
-    async fn to_agent(self, context: &Context, to: Recipient) -> Result<Report, Fault> {
+    async fn mail(self, context: &Context, to: Recipient) -> Result<Report, Fault> {
         if self.file.len() > FILES {
             return Err(Fault::usage(
                 "there are more than eight files",
@@ -138,7 +134,7 @@ impl Send {
         Ok(report(&result, exit))
     }
 
-    async fn to_room(self, context: &Context, to: Recipient) -> Result<Report, Fault> {
+    async fn line(self, context: &Context, to: Recipient) -> Result<Report, Fault> {
         let agents_only = [
             (!self.file.is_empty(), "--file"),
             (self.context.is_some(), "--context"),
@@ -270,7 +266,7 @@ mod tests {
         let id = Ulid::parse("01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap();
         SendResult {
             to: "alice/api@laptop".into(),
-            envelope_id: id.clone(),
+            envelope_id: id,
             message_id: id.to_string(),
             context_id: PeerText::new(id.to_string()),
             task_id: None,

@@ -132,7 +132,7 @@ pub(super) async fn tell(
     let sent =
         sent.results.into_iter().next().ok_or_else(|| broken("what became of the message"))?;
     teller.fact("text", TEXT);
-    teller.fact("envelope", &sent.envelope_id);
+    teller.fact("envelope", sent.envelope_id);
 
     let item = bob
         .event("the message", |event| match event {
@@ -143,8 +143,7 @@ pub(super) async fn tell(
     let relay_saw = look(household.path(), teller, &seen, &item).await?;
 
     teller.step("Bob's agent reads it, and Alice's learns that it was read").await;
-    let read =
-        bob.call::<call::ItemRead>(&ReadItem { key: bob.key()?, id: item.id.clone() }).await?;
+    let read = bob.call::<call::ItemRead>(&ReadItem { key: bob.key()?, id: item.id }).await?;
     let arrived = match &read {
         ItemRead::Received { message, .. } => message.text(),
         ItemRead::Sent { .. } => String::new(),

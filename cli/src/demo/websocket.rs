@@ -1,5 +1,5 @@
 //! Reads the texts out of a WebSocket connection's bytes, in either direction, as somebody on the wire would.
-//! Spec: D6.7, RFC 6455 §5.2
+//! Spec: D6.7 (frames are those of RFC 6455)
 
 /// The longest text that is put together; the protocol's longest frame is shorter.
 const TEXT_BYTES: usize = 8 * 1_048_576;

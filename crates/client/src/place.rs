@@ -104,7 +104,7 @@ impl Place {
 
     fn check_above(&self) -> Result<(), ClientError> {
         let missing = if self.is_home {
-            "the home is missing"
+            "no daemon has run here: the home is missing"
         } else {
             "the folder of the sockets is missing"
         };

@@ -74,7 +74,10 @@ impl Logs {
                 return Ok(Report::printed());
             }
         }
-        while self.follow {
+        if !self.follow {
+            return Ok(Report::printed());
+        }
+        loop {
             tokio::time::sleep(POLL).await;
             tail.reopen_if_rotated()?;
             while let Some(line) = tail.line()? {
@@ -84,7 +87,6 @@ impl Logs {
                 }
             }
         }
-        Ok(Report::printed())
     }
 }
 

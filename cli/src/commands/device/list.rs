@@ -60,6 +60,6 @@ fn row(context: &Context, device: &DeviceView) -> [Cell; 5] {
         Cell::new(state).styled(style),
         Cell::new(when(&context.screen, at)).styled(style),
         Cell::new(vouch).styled(style),
-        Cell::id(&device.device).styled(style),
+        Cell::id(device.device).styled(style),
     ]
 }

@@ -35,9 +35,9 @@ impl Show {
         let mut facts = Facts::default();
         facts.add("Person", &identity.person);
         facts.add("Label", &identity.label);
-        facts.add("Device", &identity.device);
+        facts.add("Device", identity.device);
         facts.maybe("Fingerprint", device.fingerprint.as_ref());
-        facts.add("Encryption key", &identity.enc);
+        facts.add("Encryption key", identity.enc);
         facts.maybe("Team", status.team.as_ref().map(|team| team.name.as_str()));
         let value = json!({
             "identity": jcs::to_value(&identity)?, "device": jcs::to_value(&device)?,

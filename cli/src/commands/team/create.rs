@@ -42,7 +42,7 @@ impl Create {
         let params = Params { relay: self.relay, team: self.name, person: self.person, label };
         let created = link.call::<call::TeamCreate>(&params).await?;
         let mut facts = Facts::default();
-        facts.add("Team", &created.team);
+        facts.add("Team", created.team);
         facts.add("You", format!("{}@{}", created.person, created.label));
         // The team stands, whether its card can be shown or not.
         facts.maybe("Card", super::list(&link).await.ok().map(|team| team.card));

@@ -39,7 +39,7 @@ impl Join {
         let link = context.connect().await?;
         let joined = link.call::<call::TeamJoin>(&Params { ticket, label }).await?;
         let mut facts = Facts::default();
-        facts.add("Team", &joined.team);
+        facts.add("Team", joined.team);
         facts.add("You", format!("{}@{}", joined.person, joined.label));
         Ok(Report::of(&joined, facts.render(&context.screen)))
     }

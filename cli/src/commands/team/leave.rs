@@ -36,7 +36,7 @@ impl Leave {
         if !context.confirm(&sentence).await? {
             return Ok(nothing_done());
         }
-        let machine = own.machine.clone();
+        let machine = own.machine;
         let removed = link.call::<call::TeamRemove>(&OneMachine { machine }).await?;
         Ok(Report::of(&removed, "left the team\n"))
     }

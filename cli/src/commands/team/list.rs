@@ -33,10 +33,10 @@ impl List {
         let mut invites = Table::new(&["INVITE", "PERSON", "ENDS", "BY"], "No open invites.");
         for invite in &team.invites {
             invites.row([
-                Cell::id(&invite.invite_id),
+                Cell::id(invite.invite_id),
                 Cell::new(invite.person.as_str()),
                 Cell::new(until(screen, invite.expires)),
-                Cell::id(&invite.by),
+                Cell::id(invite.by),
             ]);
         }
         let (members, invites) = (members.render(screen), invites.render(screen));
@@ -63,6 +63,6 @@ fn row(context: &Context, member: &Member) -> [Cell; 6] {
         Cell::new(role(member.role)).styled(style),
         Cell::new(state).styled(style),
         Cell::new(when(&context.screen, member.added_at)).styled(style),
-        Cell::id(&member.machine).styled(style),
+        Cell::id(member.machine).styled(style),
     ]
 }

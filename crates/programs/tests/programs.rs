@@ -1,0 +1,18 @@
+//! The programs as a person meets them: real processes, their output and their exit status.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
+
+#[path = "programs/run.rs"]
+mod run;
+
+#[path = "programs/alone.rs"]
+mod alone;
+#[path = "programs/asking.rs"]
+mod asking;
+#[path = "programs/demo.rs"]
+mod demo;
+#[path = "programs/lifecycle.rs"]
+mod lifecycle;
+#[path = "programs/sending.rs"]
+mod sending;
+#[path = "programs/team.rs"]
+mod team;

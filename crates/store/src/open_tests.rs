@@ -1,3 +1,5 @@
+//! Opening: what is made, what grows, what is refused and left as it was.
+
 use super::*;
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,3 +1,5 @@
+//! The turn loop over a small machine: commits, refusals, and every kind of failure.
+
 use super::*;
 use crate::fault::{Fault, How};
 use crate::layout::{Layout, SchemaAt};

@@ -1,3 +1,5 @@
+//! The scheduler against a model of the queue: windows, order, completeness, times.
+
 use super::*;
 use proptest::prelude::*;
 

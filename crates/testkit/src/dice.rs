@@ -22,12 +22,12 @@ impl Dice {
     #[must_use]
     pub fn stream(seed: u64, purpose: u64) -> Self {
         let mut mixed = Self::new(seed ^ purpose.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        mixed.next();
-        Self::new(mixed.next())
+        mixed.roll();
+        Self::new(mixed.roll())
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn roll(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -37,7 +37,7 @@ impl Dice {
 
     /// A number below `bound`; 0 when `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next().checked_rem(bound).unwrap_or(0)
+        self.roll().checked_rem(bound).unwrap_or(0)
     }
 
     /// A number from `low` to `high`, both included.
@@ -69,7 +69,7 @@ impl Dice {
 impl Random for Dice {
     fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
-            let next = self.next().to_le_bytes();
+            let next = self.roll().to_le_bytes();
             chunk.copy_from_slice(next.get(..chunk.len()).unwrap_or(&next));
         }
     }

@@ -1,6 +1,7 @@
 //! What kind of a run a seed is: how many machines, how busy, and what goes wrong how often.
 
 use crate::dice::Dice;
+use messaging_core::limits::CLOCK_SKEW_MS;
 
 /// The shape of one run. Every number follows from the seed.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct Profile {
     pub file_faults: u64,
     /// A clock is set.
     pub clock_jumps: u64,
+    /// How far a machine's clock may be set off, ms. Past the protocol's skew nobody is owed an arrival.
+    pub clock_reach: u64,
     /// One-way network delay, ms: usual and worst.
     pub delay: (u64, u64),
     /// Of a hundred acts: something about the team.
@@ -50,7 +53,7 @@ impl Profile {
         let mut profile = Self {
             machines,
             persons,
-            actions: u32::try_from(dice.between(20, 80)).unwrap_or(20),
+            actions: u32::try_from(dice.between(20, 120)).unwrap_or(20),
             pace: *dice.pick(&[20, 300, 2_000]).unwrap_or(&300),
             misfortune: *dice.pick(&[400, 1_500, 6_000]).unwrap_or(&1_500),
             cuts: 0,
@@ -59,11 +62,12 @@ impl Profile {
             store_faults: 0,
             file_faults: 0,
             clock_jumps: 0,
+            clock_reach: 120_000,
             delay,
             team_acts: *dice.pick(&[3, 10, 25]).unwrap_or(&10),
             large: *dice.pick(&[0, 5, 20]).unwrap_or(&5),
         };
-        match dice.below(8) {
+        match dice.below(9) {
             0 => profile.misfortune = 0,
             1 => profile.cuts = 100,
             2 => (profile.cuts, profile.partitions) = (50, 50),
@@ -71,12 +75,22 @@ impl Profile {
             4 => profile.store_faults = 100,
             5 => (profile.crashes, profile.file_faults, profile.store_faults) = (50, 25, 25),
             6 => (profile.clock_jumps, profile.cuts) = (60, 40),
+            7 => {
+                (profile.clock_jumps, profile.crashes) = (60, 40);
+                profile.clock_reach = 1_200_000;
+            }
             _ => {
                 (profile.cuts, profile.partitions, profile.crashes) = (25, 15, 25);
                 (profile.store_faults, profile.file_faults, profile.clock_jumps) = (20, 5, 10);
             }
         }
         profile
+    }
+
+    /// Whether clocks may be further off than the protocol puts up with.
+    #[must_use]
+    pub fn has_wild_clocks(&self) -> bool {
+        self.clock_reach * 2 >= CLOCK_SKEW_MS
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Report {
     pub arrived: usize,
     /// How long the run took, in its own time, ms.
     pub lasted: At,
+    /// The same for two runs of the seed.
+    pub fingerprint: u64,
 }
 
 /// A run under way.
@@ -78,7 +80,7 @@ enum Asked {
     Subscribe(usize),
     List(usize),
     Send(usize),
-    Take(usize, String),
+    Take(String),
     Read(usize, String),
     Found(usize),
     Look(usize),
@@ -151,6 +153,7 @@ impl Scenario {
             promised,
             arrived,
             lasted: self.world.now(),
+            fingerprint: self.world.fingerprint(),
         }
     }
 
@@ -295,7 +298,7 @@ impl Scenario {
             Asked::Register(agent) => self.agent_registered(client, agent, result),
             Asked::List(agent) => self.inbox_listed(agent, result),
             Asked::Send(message) => self.ledger.promised(message, result, &mut self.world.watch),
-            Asked::Take(_, id) => self.ledger.took(&id),
+            Asked::Take(id) => self.ledger.took(&id),
             Asked::Read(agent, id) => self.item_was_read(agent, &id),
             Asked::Found(seat) | Asked::Join(seat) => self.entered(seat, result),
             Asked::Look(seat) => self.looked(seat, result),

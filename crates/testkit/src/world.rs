@@ -95,6 +95,7 @@ pub struct World {
     pub watch: Watch,
     trace: Option<fn(&str)>,
     steps: u64,
+    fingerprint: u64,
 }
 
 /// The relay's address, as every daemon dials it.
@@ -120,6 +121,7 @@ impl World {
             watch: Watch::default(),
             trace: None,
             steps: 0,
+            fingerprint: 0xCBF2_9CE4_8422_2325,
         }
     }
 
@@ -138,6 +140,12 @@ impl World {
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// Follows from everything that was said so far, and when: two runs of one seed have the same.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// The relay.
@@ -340,7 +348,14 @@ impl World {
             Party::Daemon(machine) => 1 + machine as u64,
         };
         let mut dice = Dice::stream(self.seed, 1_000 + number * 1_000_000 + u64::from(life));
-        SeededRandom::new(dice.next())
+        SeededRandom::new(dice.roll())
+    }
+
+    /// Takes something that was said into the fingerprint (FNV-1a).
+    fn record(&mut self, text: &str) {
+        for byte in self.agenda.now().to_le_bytes().iter().chain(text.as_bytes()) {
+            self.fingerprint = (self.fingerprint ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        }
     }
 
     fn note(&self, line: impl FnOnce() -> String) {

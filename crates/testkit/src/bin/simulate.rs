@@ -54,11 +54,12 @@ fn one(seed: u64, trace: bool) -> ExitCode {
     }
     let report = scenario.run();
     println!(
-        "seed {seed}: {} events, {} s of its time, {} promised, {} arrived",
+        "seed {seed}: {} events, {} s of its time, {} promised, {} arrived, fingerprint {:016x}",
         report.steps,
         report.lasted / 1_000,
         report.promised,
-        report.arrived
+        report.arrived,
+        report.fingerprint
     );
     tell(&report);
     if report.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

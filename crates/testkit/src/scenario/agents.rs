@@ -68,7 +68,7 @@ impl Scenario {
         self.agents.push(Agent {
             seat,
             name: None,
-            key: format!("key-of-agent-{number:04}-{:016x}", self.dice.next()),
+            key: format!("key-of-agent-{number:04}-{:016x}", self.dice.roll()),
             wanted: NAMES.get(number / self.seats.len() % NAMES.len()).copied().unwrap_or("api"),
             pull: self.dice.chance(50),
             client: None,
@@ -303,7 +303,7 @@ impl Scenario {
         let (Some(client), true) = (held.client, held.registered) else { return };
         self.ledger.may_take(&id);
         let params = json!({ "key": held.key, "ids": [id], "stage": "handed_to_agent" });
-        self.request(client, "inbox.ack", params, Asked::Take(agent, id));
+        self.request(client, "inbox.ack", params, Asked::Take(id));
     }
 
     pub(super) fn read_item(&mut self, agent: usize, id: String) {

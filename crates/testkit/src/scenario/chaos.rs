@@ -101,10 +101,15 @@ impl Scenario {
         self.remind(lasts, Reminder::Heal(Mend::Store(party)));
     }
 
-    /// Within what two correct clocks may differ by: everything still has to work.
+    /// Mostly within what two correct clocks may differ by: then everything still has to work.
     fn clock_jumps(&mut self) {
         let party = self.party();
-        let offset = i64::try_from(self.dice.below(240_000)).unwrap_or(0) - 120_000;
+        // The relay's clock orders the team's entries: what it took from a wrong future would bar everybody until then.
+        let reach = match party {
+            Party::Relay => self.profile.clock_reach.min(120_000),
+            Party::Daemon(_) => self.profile.clock_reach,
+        };
+        let offset = self.dice.below(2 * reach).cast_signed() - reach.cast_signed();
         self.world.set_clock(party, offset);
     }
 
@@ -122,6 +127,9 @@ impl Scenario {
             self.world.set_cut_off(machine, false);
             self.world.set_faults(Party::Daemon(machine), FaultPlan::none());
             self.world.set_file_fault(machine, None);
+            if self.profile.has_wild_clocks() {
+                self.world.set_clock(Party::Daemon(machine), 0);
+            }
             self.world.start(Party::Daemon(machine), 50);
         }
         self.world.set_faults(Party::Relay, FaultPlan::none());

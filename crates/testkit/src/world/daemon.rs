@@ -373,17 +373,19 @@ impl World {
             self.watch.daemon_says(machine, over, &text, &rows);
         }
         self.note(|| format!("machine {machine} says on {over}: {}", brief(&text)));
+        self.record(&text);
         self.network.send(&mut self.agenda, over, End::Daemon, text.into());
     }
 
     fn line_to_client(&mut self, machine: usize, client: ClientId, line: Vec<u8>) {
         let now = self.agenda.now();
         let delay = self.dice.below(3);
-        let Some(daemon) = self.daemons.get_mut(machine) else { return };
         let Ok(text) = String::from_utf8(line) else {
             return self.watch.violation("a line that is not UTF-8");
         };
         let text: Arc<str> = text.into();
+        self.record(&text);
+        let Some(daemon) = self.daemons.get_mut(machine) else { return };
         if let Some(rows) = daemon.rows() {
             self.watch.daemon_answers(machine, &text, &rows);
         }

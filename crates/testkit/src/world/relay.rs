@@ -228,6 +228,7 @@ impl World {
                 if let Some(rows) = self.relay.rows() {
                     self.watch.relay_says(conn.0, &text, &rows);
                 }
+                self.record(&text);
                 self.network.send(&mut self.agenda, conn.0, End::Relay, text);
             }
             Out::Close { conn, code } => {

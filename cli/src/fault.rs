@@ -6,6 +6,7 @@ use std::io::Write;
 
 use messaging_client::ClientError;
 use messaging_core::code::{Code, Failure};
+use messaging_ipc::error::NOT_IN_THIS_BUILD;
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -86,7 +87,11 @@ impl From<ClientError> for Fault {
                     Some(kind) => format!("{message} ({kind})"),
                     None => message,
                 };
-                Self::new(code, message)
+                let fault = Self::new(code, message);
+                if fault.message == NOT_IN_THIS_BUILD {
+                    return fault.next("use a later release, which has it.");
+                }
+                fault
             }
             _ => Self::new(code, message),
         }

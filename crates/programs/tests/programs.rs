@@ -16,3 +16,5 @@ mod lifecycle;
 mod sending;
 #[path = "programs/team.rs"]
 mod team;
+#[path = "programs/terminal.rs"]
+mod terminal;

@@ -7,7 +7,7 @@
 //! # What travels
 //! [`params`], [`results`], [`shapes`], [`scalars`], [`event`], [`hello`], [`error`].
 //! # How it travels
-//! [`line`] framing, [`request`] what a client sends, [`reply`] what a daemon sends.
+//! [`mod@line`] framing, [`request`] what a client sends, [`reply`] what a daemon sends.
 //! # For readers elsewhere
 //! [`schema`] JSON Schemas of all of it.
 #![forbid(unsafe_code)]

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use messaging_daemon_engine::LAYOUT;
 use messaging_ipc::hello::RELEASE;
-use messaging_runtime::fatal;
 use messaging_runtime::log::{Level, Logger};
 use messaging_runtime::stop::StopSignal;
+use messaging_runtime::{fatal, files};
 
 use crate::args::Args;
 use crate::daemon::{Daemon, Options};
@@ -65,6 +65,8 @@ fn start(args: &Args) -> Result<(), StartError> {
         let mut stop =
             StopSignal::listen().map_err(|error| StartError::System { what: "signals", error })?;
         os::ignore_hangup().map_err(|error| StartError::System { what: "signals", error })?;
+        files::survive_size_limit()
+            .map_err(|error| StartError::System { what: "signals", error })?;
         let daemon = Daemon::start(&options)?;
         fatal::exit_on_panic(daemon.log().clone(), FATAL_EVENT);
         daemon

@@ -22,6 +22,8 @@ struct Contents {
     texts: VecDeque<Arc<str>>,
     /// Of all texts put in and not yet written.
     bytes: usize,
+    /// Written since the owner was last told to look.
+    untold: usize,
     verdict: Option<Verdict>,
 }
 
@@ -78,12 +80,18 @@ impl Mailbox {
         text
     }
 
-    /// Counts bytes as written; says whether what is left has just fallen to [`LOW_WATER`], where deliveries resume.
+    /// Counts bytes as written; says whether the owner is to look now, since deliveries may wait for them: much went since it
+    /// was last told, or a little and nothing is left.
     pub(crate) fn wrote(&self, bytes: usize) -> bool {
         let mut contents = self.lock();
-        let before = contents.bytes;
-        contents.bytes = before.saturating_sub(bytes);
-        before > LOW_WATER && contents.bytes <= LOW_WATER
+        contents.bytes = contents.bytes.saturating_sub(bytes);
+        contents.untold = contents.untold.saturating_add(bytes);
+        let most = if contents.bytes == 0 { TOLD_WHEN_EMPTY } else { TOLD };
+        let tell = contents.untold >= most;
+        if tell {
+            contents.untold = 0;
+        }
+        tell
     }
 
     /// What was decided, when something was.
@@ -97,8 +105,11 @@ impl Mailbox {
     }
 }
 
-/// Deliveries that paused for this connection resume when this much or less waits. Spec: W5.5
-pub(crate) const LOW_WATER: usize = 1024 * 1024;
+/// The owner hears of this much at once. It is well below the 1 MiB at which paused deliveries resume. Spec: W5.5
+const TOLD: usize = 256 * 1024;
+/// It hears of this much when nothing is left: where they resume while all sockets together hold much. Less is not worth
+/// waking it for.
+const TOLD_WHEN_EMPTY: usize = 16 * 1024;
 /// Room for texts that an empty mailbox may keep.
 const KEPT: usize = 8;
 
@@ -121,13 +132,33 @@ mod tests {
     }
 
     #[test]
-    fn falling_to_the_low_water_is_told_once() {
+    fn whoever_waits_for_a_socket_hears_when_a_quarter_is_left_however_it_drains() {
+        // The two bounds at which the engine pauses deliveries.
+        for high in [64 * 1024, 4 * 1024 * 1024] {
+            for piece in [1_000, 5_000, 16 * 1024, 30_000, 65_536, 1 << 20] {
+                let mailbox = Mailbox::default();
+                mailbox.put("x".repeat(high).into());
+                let (mut left, mut known, mut told) = (high, high, 0);
+                while left > 0 {
+                    let written = piece.min(left);
+                    left -= written;
+                    if mailbox.wrote(written) {
+                        (known, told) = (left, told + 1);
+                    }
+                }
+                assert!(known <= high / 4, "{high} by {piece}: {known} left at the last word");
+                assert!(told <= high / TOLD + 1, "{high} by {piece}: told {told} times");
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_answer_wakes_nobody() {
         let mailbox = Mailbox::default();
-        mailbox.put("x".repeat(LOW_WATER + 10).into());
-        assert!(!mailbox.wrote(9));
-        assert!(mailbox.wrote(1));
-        assert!(!mailbox.wrote(1));
-        assert!(!mailbox.wrote(LOW_WATER));
+        for _ in 0..10 {
+            mailbox.put("x".repeat(1_000).into());
+            assert!(!mailbox.wrote(1_000));
+        }
     }
 
     #[test]

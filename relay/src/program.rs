@@ -6,9 +6,9 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use messaging_runtime::fatal;
 use messaging_runtime::log::{Level, Logger};
 use messaging_runtime::stop::StopSignal;
+use messaging_runtime::{fatal, files};
 use messaging_store::OpenError;
 
 use crate::config::Config;
@@ -47,7 +47,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 async fn run(config: Config, log: Logger) -> ExitCode {
     let db = config.db.clone();
-    let mut stop = match StopSignal::listen() {
+    let signals = files::survive_size_limit().and_then(|()| StopSignal::listen());
+    let mut stop = match signals {
         Ok(stop) => stop,
         Err(error) => return refuse(&log, &db, StartError::Thread(error.kind())),
     };

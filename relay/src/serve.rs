@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -202,15 +203,22 @@ async fn serve_http(
         let reply = door.answer(&mut request, peer.ip(), &permit);
         async move { Ok::<_, Infallible>(reply) }
     });
-    // Whatever ends it, there is nobody to tell.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(request_time)
-        .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades()
-        .await;
+    let mut requests = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(request_time)
+            .max_buf_size(MAX_HEAD)
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades()
+    );
+    // Whatever ends it, there is nobody to tell. A peer that asks and never takes the answers would keep its socket for ever.
+    if timeout(request_time * REQUESTS, requests.as_mut()).await.is_err() {
+        requests.as_mut().graceful_shutdown();
+        let _ = timeout(request_time, requests).await;
+    }
 }
 
+/// A socket may be used for requests for this many times the time of one. A client that asks for more dials again.
+const REQUESTS: u32 = 6;
 /// The largest head of a request, bytes; the least that the HTTP library takes.
 const MAX_HEAD: usize = 8 * 1024;

@@ -1,5 +1,5 @@
-//! How many files and sockets the process may hold open.
-//! Spec: §7 "Limits" (raw sockets)
+//! How many files and sockets the process may hold open, and how large they may grow.
+//! Spec: §7 "Limits" (raw sockets), "Store failures"
 
 /// Asks the system for `wanted` open files, and says how many are allowed now.
 ///
@@ -24,6 +24,22 @@ pub fn allow(wanted: u64) -> u64 {
     }
     #[cfg(not(unix))]
     wanted
+}
+
+/// Makes a write past the process's file size limit fail like one on a full disk, which a store survives. Without it, the
+/// system ends the process there.
+///
+/// Call it inside a tokio runtime. Errors: the signal cannot be taken over.
+pub fn survive_size_limit() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use rustix::process::Signal;
+        use tokio::signal::unix::{SignalKind, signal};
+        // That somebody listens is enough, and it stays so when the listener is dropped.
+        signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
+    }
+    #[cfg(not(unix))]
+    Ok(())
 }
 
 #[cfg(all(test, unix))]

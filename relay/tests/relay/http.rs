@@ -91,6 +91,26 @@ async fn a_slow_request_is_dropped_before_and_after_another() {
 }
 
 #[tokio::test]
+async fn a_peer_that_asks_and_never_reads_loses_its_socket() {
+    let relay =
+        TestRelay::with(|config| config.timings.request = std::time::Duration::from_millis(50))
+            .await;
+    let socket = TcpStream::connect(relay.address).await.unwrap();
+    let request = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    // Until the answers fill every buffer there is, and then until the relay has had enough.
+    crate::harness::soon(async {
+        while socket.writable().await.is_ok() {
+            match socket.try_write(request) {
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_full_gate_answers_503() {
     let relay = TestRelay::with(|config| {
         config.preauth_connections = 3;

@@ -81,6 +81,21 @@ fn a_taken_address_and_a_foreign_store_are_refused_with_1() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn past_its_file_size_limit_a_write_fails_and_nothing_is_killed() {
+    let folder = TempDir::new().unwrap();
+    let relay = env!("CARGO_BIN_EXE_messaging-relay");
+    let output = Command::new("sh")
+        .args(["-c", r#"ulimit -f 0 && exec "$0" --listen 127.0.0.1:0 --db "$1""#, relay])
+        .arg(folder.path().join("relay.db"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let line: Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(line["event"], "relay.fatal", "{line}");
+}
+
 #[test]
 fn bad_flags_end_with_2_and_the_environment_stands_behind_the_flags() {
     let output = program().args(["--max-teams", "0"]).output().unwrap();

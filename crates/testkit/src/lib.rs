@@ -9,12 +9,18 @@
 //! # The run
 //! [`world`] the processes, and what must hold at every step; [`profile`] what a seed is like; [`scenario`] who does what,
 //! what goes wrong, and what must hold in the end.
+//! # Beside the World
+//! [`programs`] the real programs as processes, [`chaos`] what holds when they are killed, [`party`] members of a team that
+//! speak to a relay without a daemon.
 #![forbid(unsafe_code)]
 
 pub mod agenda;
+pub mod chaos;
 pub mod clock;
 pub mod dice;
 pub mod network;
+pub mod party;
 pub mod profile;
+pub mod programs;
 pub mod scenario;
 pub mod world;

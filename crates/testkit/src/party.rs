@@ -1,32 +1,46 @@
-//! Machines of a team, and what each does before it sends: found, join, connect.
+//! Machines of a team that speak to a relay by themselves, over real sockets and without a daemon.
+//! Spec: §7 "Connecting", W5.3
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use messaging_core::envelope::End;
-use messaging_core::ids::{Hash, Label, PersonId, Req, RosterPerson, TeamName};
+use messaging_core::envelope::{End, SealedType};
+use messaging_core::ids::{Hash, Label, PersonId, Req, RosterPerson, TeamName, Ulid};
 use messaging_core::keys::Identity;
 use messaging_core::limits::ROSTER_FRAME_BYTES;
+use messaging_core::random::{self, Random};
+use messaging_core::realm::Anchor;
 use messaging_core::roster::{self, Member, Op, Role, Roster};
+use messaging_core::seal::{SealRequest, seal};
 use messaging_core::testing::SeededRandom;
 use messaging_core::time::Ms;
-use messaging_wire::{Challenge, ClientFrame, Hello, RelayFrame, RosterAppend};
+use messaging_wire::{Challenge, ClientFrame, Hello, RelayFrame, RosterAppend, text};
+use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
-pub(crate) type Problem = Box<dyn std::error::Error + Send + Sync>;
+/// A connection to a relay.
+pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// A member of the bench's team.
-pub(crate) struct Machine {
-    pub(crate) identity: Identity,
-    pub(crate) member: Member,
+/// Why a party broke up.
+pub type Problem = Box<dyn std::error::Error + Send + Sync>;
+
+/// A member of a team, with its keys.
+#[derive(Debug)]
+pub struct Machine {
+    /// The keys.
+    pub identity: Identity,
+    /// What the roster says of it.
+    pub member: Member,
 }
 
 impl Machine {
-    pub(crate) fn new(n: usize, rng: &mut SeededRandom) -> Result<Self, Problem> {
+    /// The machine of the person `p<n>`; the first one is an admin.
+    ///
+    /// Errors: none for a number of less than 31 digits.
+    pub fn new(n: usize, rng: &mut SeededRandom) -> Result<Self, Problem> {
         let identity = Identity::generate(rng);
         let member = Member {
             machine: *identity.machine(),
@@ -37,15 +51,12 @@ impl Machine {
         };
         Ok(Self { identity, member })
     }
-
-    pub(crate) fn end(&self, agent: &str) -> Result<End, Problem> {
-        let person = PersonId::from(&self.member.person);
-        Ok(End { person, device: self.member.machine, agent: Some(agent.parse()?) })
-    }
 }
 
-/// Founds the team and adds everybody.
-pub(crate) async fn found(url: &str, machines: &[Machine]) -> Result<Roster, Problem> {
+/// Founds a team and adds everybody; the first machine is the admin.
+///
+/// Errors: the relay refuses, or the connection breaks.
+pub async fn found(url: &str, machines: &[Machine]) -> Result<Roster, Problem> {
     let admin = machines.first().ok_or("no machine")?;
     let mut roster = Roster::new();
     let (mut socket, challenge) = dial(url).await?;
@@ -60,17 +71,25 @@ pub(crate) async fn found(url: &str, machines: &[Machine]) -> Result<Roster, Pro
     hello(&mut socket, &challenge, &team, admin).await?;
     for machine in machines.iter().skip(1) {
         let op = Op::MemberAdd { member: machine.member.clone() };
-        let entry = roster.sign_next(&op, now()?, &admin.identity.signing)?;
-        append(&mut socket, &mut roster, entry).await?;
+        append_op(&mut socket, &mut roster, admin, &op).await?;
     }
     Ok(roster)
 }
 
-async fn append(
+/// Appends what an admin wants, signed for the roster's head, and applies it.
+///
+/// Errors: the relay refuses, or the connection breaks.
+pub async fn append_op(
     socket: &mut Socket,
     roster: &mut Roster,
-    entry: serde_json::Value,
+    admin: &Machine,
+    op: &Op,
 ) -> Result<(), Problem> {
+    let entry = roster.sign_next(op, now()?, &admin.identity.signing)?;
+    append(socket, roster, entry).await
+}
+
+async fn append(socket: &mut Socket, roster: &mut Roster, entry: Value) -> Result<(), Problem> {
     roster.apply(&entry, None)?;
     let frame = ClientFrame::RosterAppend(RosterAppend { req: Req::parse("append")?, entry });
     socket.send(Message::text(frame.print())).await?;
@@ -103,13 +122,19 @@ async fn hello(
     }
 }
 
-pub(crate) async fn login(url: &str, team: &Hash, machine: &Machine) -> Result<Socket, Problem> {
+/// Connects as a member.
+///
+/// Errors: the relay refuses, or the connection breaks.
+pub async fn login(url: &str, team: &Hash, machine: &Machine) -> Result<Socket, Problem> {
     let (mut socket, challenge) = dial(url).await?;
     hello(&mut socket, &challenge, team, machine).await?;
     Ok(socket)
 }
 
-pub(crate) async fn next(socket: &mut Socket) -> Result<RelayFrame, Problem> {
+/// The relay's next frame.
+///
+/// Errors: it hangs up, or sends what is no frame.
+pub async fn next(socket: &mut Socket) -> Result<RelayFrame, Problem> {
     loop {
         match socket.next().await.ok_or("the relay hung up")?? {
             Message::Text(text) => {
@@ -121,6 +146,50 @@ pub(crate) async fn next(socket: &mut Socket) -> Result<RelayFrame, Problem> {
     }
 }
 
-pub(crate) fn now() -> Result<Ms, Problem> {
+/// Mail from a machine to an agent of a member: its id, and the `send` frame, sealed and signed.
+///
+/// Errors: the text is longer than a message may be.
+pub fn mail(
+    roster: &Roster,
+    from: &Machine,
+    to: (&Member, &str),
+    text: &str,
+    rng: &mut impl Random,
+) -> Result<(Ulid, String), Problem> {
+    let head = roster.head().ok_or("no head")?;
+    let end = |member: &Member, agent: &str| -> Result<End, Problem> {
+        let person = PersonId::from(&member.person);
+        Ok(End { person, device: member.machine, agent: Some(agent.parse()?) })
+    };
+    let ts = now()?;
+    let id = random::ulid(ts, rng);
+    let payload = json!({"kind": "message", "message": {
+        "messageId": id, "contextId": id, "role": "ROLE_USER", "parts": [{"text": text}],
+    }});
+    let sealed = seal(
+        &SealRequest {
+            id,
+            kind: SealedType::Message,
+            realm: *roster.team_id().ok_or("no team")?,
+            from: &end(&from.member, "writer")?,
+            to: &end(to.0, to.1)?,
+            ts,
+            exp: ts.plus(3_600_000),
+            anchor: Anchor::Roster { seq: head.seq, hash: head.hash },
+            reply_to: None,
+            payload: &payload,
+            recipient: to.0.enc,
+            identity: &from.identity.signing,
+        },
+        random::bytes(rng),
+        random::bytes(rng),
+    )?;
+    Ok((id, text::send(sealed.text.as_str())))
+}
+
+/// The time.
+///
+/// Errors: a clock before 1970.
+pub fn now() -> Result<Ms, Problem> {
     Ok(Ms(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis().try_into()?))
 }

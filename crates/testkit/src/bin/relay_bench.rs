@@ -15,8 +15,6 @@
 mod idle;
 #[path = "relay_bench/load.rs"]
 mod load;
-#[path = "relay_bench/party.rs"]
-mod party;
 #[path = "relay_bench/report.rs"]
 mod report;
 #[path = "relay_bench/yardsticks.rs"]

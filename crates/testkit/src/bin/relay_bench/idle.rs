@@ -9,8 +9,8 @@ use messaging_relay::{Config, GenesisPolicy, Relay};
 use messaging_runtime::files;
 use messaging_runtime::log::{Level, Logger};
 
-use crate::party::{Machine, Problem, found, login};
 use crate::report;
+use messaging_testkit::party::{Machine, Problem, found, login};
 
 /// Machines of one team. Each is told when another connects, so one large team would measure that.
 const TEAM: usize = 50;

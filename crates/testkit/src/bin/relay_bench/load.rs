@@ -6,21 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
-use messaging_core::envelope::SealedType;
 use messaging_core::ids::{MachineId, Ulid};
-use messaging_core::random;
-use messaging_core::realm::Anchor;
-use messaging_core::roster::Roster;
-use messaging_core::seal::{SealRequest, seal};
 use messaging_core::testing::SeededRandom;
 use messaging_relay::{Config, GenesisPolicy, Relay};
 use messaging_runtime::log::{Level, Logger};
 use messaging_wire::{RelayFrame, text};
-use serde_json::json;
 use tokio::sync::{Barrier, oneshot};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::party::{Machine, Problem, Socket, found, login, next, now};
+use messaging_testkit::party::{Machine, Problem, Socket, found, login, mail, next};
 
 /// How many machines send, and how many envelopes each has on the way at once.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +86,7 @@ async fn drive(shape: Shape, messages: usize, url: String) -> Result<Figures, Pr
     let team = *roster.team_id().ok_or("no team")?;
     let (senders, takers) = machines.split_at(shape.senders);
 
+    let text = "x".repeat(BODY);
     let each = messages / shape.senders;
     let messages = each * shape.senders;
     let mut tasks = Vec::new();
@@ -99,8 +94,9 @@ async fn drive(shape: Shape, messages: usize, url: String) -> Result<Figures, Pr
     let barrier = Arc::new(Barrier::new(machines.len() + 1));
     for (n, machine) in senders.iter().enumerate() {
         let to = takers.get(n % recipients).ok_or("no recipient")?;
-        let mail: VecDeque<String> =
-            (0..each).map(|_| mail(&roster, machine, to, &mut rng)).collect::<Result<_, _>>()?;
+        let mail: VecDeque<String> = (0..each)
+            .map(|_| Ok(mail(&roster, machine, (&to.member, "reader"), &text, &mut rng)?.1))
+            .collect::<Result<_, Problem>>()?;
         let socket = login(&url, &team, machine).await?;
         tasks.push(tokio::spawn(send_all(socket, mail, shape.in_flight, Arc::clone(&barrier))));
     }
@@ -135,40 +131,6 @@ async fn drive(shape: Shape, messages: usize, url: String) -> Result<Figures, Pr
         ack_p99: at(99).copied().unwrap_or_default(),
         cpu_per_message: cpu / f64::from(count),
     })
-}
-
-/// A `send` frame with 1 KiB of text, sealed and signed.
-fn mail(
-    roster: &Roster,
-    from: &Machine,
-    to: &Machine,
-    rng: &mut SeededRandom,
-) -> Result<String, Problem> {
-    let head = roster.head().ok_or("no head")?;
-    let ts = now()?;
-    let id = random::ulid(ts, rng);
-    let payload = json!({"kind": "message", "message": {
-        "messageId": id, "contextId": id, "role": "ROLE_USER", "parts": [{"text": "x".repeat(BODY)}],
-    }});
-    let sealed = seal(
-        &SealRequest {
-            id,
-            kind: SealedType::Message,
-            realm: *roster.team_id().ok_or("no team")?,
-            from: &from.end("writer")?,
-            to: &to.end("reader")?,
-            ts,
-            exp: ts.plus(3_600_000),
-            anchor: Anchor::Roster { seq: head.seq, hash: head.hash },
-            reply_to: None,
-            payload: &payload,
-            recipient: to.member.enc,
-            identity: &from.identity.signing,
-        },
-        random::bytes(rng),
-        random::bytes(rng),
-    )?;
-    Ok(text::send(sealed.text.as_str()))
 }
 
 /// When a task had done its part, and the times of its acks.

@@ -1,0 +1,84 @@
+//! The daemon of one home.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::{Ipc, PATIENCE, Problem, Process, until};
+
+/// A daemon's process and its home.
+#[derive(Debug)]
+pub struct Daemon {
+    executable: PathBuf,
+    home: PathBuf,
+    process: Option<Process>,
+}
+
+impl Daemon {
+    /// Starts the daemon of a home, and waits until it says hello.
+    ///
+    /// Errors: it does not start; then what it said.
+    pub fn start(executable: &Path, home: &Path) -> Result<Self, Problem> {
+        let (executable, home) = (executable.to_owned(), home.to_owned());
+        let mut daemon = Self { executable, home, process: None };
+        daemon.start_again()?;
+        Ok(daemon)
+    }
+
+    /// Its home.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Its process.
+    ///
+    /// Errors: it was stopped or killed.
+    pub fn process(&mut self) -> Result<&mut Process, Problem> {
+        self.process.as_mut().ok_or_else(|| "the daemon does not run".into())
+    }
+
+    /// A connection to its admin socket.
+    ///
+    /// Errors: nobody answers.
+    pub fn ipc(&self) -> Result<Ipc, Problem> {
+        Ipc::connect(&self.home)?.ok_or_else(|| "the daemon does not answer".into())
+    }
+
+    /// Kills it without warning. Errors: as [`Process::kill`].
+    pub fn kill(&mut self) -> Result<(), Problem> {
+        self.process()?.kill()?;
+        self.process = None;
+        Ok(())
+    }
+
+    /// Stops it as an operator does.
+    ///
+    /// Errors: it does not stop, or not well.
+    pub fn stop(&mut self) -> Result<(), Problem> {
+        let process = self.process()?;
+        let status = process.stop()?;
+        let words = process.words().join("\n");
+        self.process = None;
+        if status.success() && words.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("the daemon's stop: {status}: {words}").into())
+        }
+    }
+
+    /// Starts it again, after a stop or a kill. Errors: as [`Daemon::start`].
+    pub fn start_again(&mut self) -> Result<(), Problem> {
+        self.process = None;
+        let arguments = [OsStr::new("--home"), self.home.as_os_str()];
+        let mut process = Process::start(&self.executable, "messagingd", &arguments)?;
+        until("the daemon's hello", PATIENCE, || {
+            if !process.is_running()? {
+                process.ended()?;
+                return Err(format!("the daemon ended: {}", process.words().join("\n")).into());
+            }
+            Ipc::connect(&self.home)
+        })?;
+        self.process = Some(process);
+        Ok(())
+    }
+}

@@ -1,0 +1,20 @@
+//! The real programs end to end: relay, daemons and command line as processes, over real sockets, killed at will.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "every function here is part of a test"
+)]
+
+mod bodies;
+mod chaos;
+mod harness;
+mod homes;
+mod invites;
+mod joining;
+mod limits;
+mod mail;
+mod members;
+mod proxy;
+mod queue;
+mod statuses;

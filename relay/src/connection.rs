@@ -16,7 +16,7 @@ use crate::config::Timings;
 use crate::gate::Place;
 use crate::inbox::Line;
 use crate::mailbox::Verdict;
-use crate::websocket::{Incoming, WRITE_BUFFER, WebSocket};
+use crate::websocket::{Incoming, WebSocket};
 
 /// A connection's task: what it is made of, and how far it is.
 pub(crate) struct Connection {
@@ -26,11 +26,9 @@ pub(crate) struct Connection {
     timings: Timings,
     /// Its place at the gate, until its `hello` is accepted.
     place: Option<Place>,
-    /// Bytes of texts given to the socket and not yet written.
-    gathered: usize,
-    /// Whether messages are read: not while a `hello` is judged, nor after one that the library cannot read past.
+    /// Whether messages are read: not while a `hello` is judged, nor after one that nothing can be read behind.
     reading: bool,
-    /// Whether there may be something to read. Messages can be inside the library while the socket has nothing.
+    /// Whether there may be something to read. Messages may have been read from the socket and not been looked at.
     unread: bool,
     /// When the peer last gave a sign of life.
     heard: Instant,
@@ -49,6 +47,8 @@ enum End {
     Close(CloseCode),
 }
 
+/// Texts that are taken out of the mailbox for one write. Those still inside can be dropped at once.
+const TEXTS_AT_ONCE: usize = 16;
 /// Messages read before the mailbox is looked at again.
 const READS_IN_A_ROW: usize = 16;
 
@@ -67,7 +67,6 @@ impl Connection {
             preparer,
             timings,
             place: Some(place),
-            gathered: 0,
             reading: true,
             unread: true,
             heard: Instant::now(),
@@ -101,7 +100,7 @@ impl Connection {
                 }
                 Some(Verdict::Welcome) | None => {}
             }
-            let written = self.write()?;
+            self.write()?;
             if self.reading && self.unread {
                 if let Some(end) = self.read().await {
                     return Ok(end);
@@ -113,14 +112,18 @@ impl Connection {
             tokio::select! {
                 biased;
                 () = self.line.changed() => {}
-                ready = self.socket.ready(self.reading, !written) => {
-                    self.unread |= ready?.is_readable();
+                ready = self.socket.ready(self.reading) => {
+                    if ready?.is_readable() {
+                        self.unread = true;
+                        // A message that takes long to arrive is no silence.
+                        self.heard = Instant::now();
+                    }
                 }
                 () = &mut alarm => {
                     if self.heard.elapsed() >= silence {
                         return Ok(End::Drop);
                     }
-                    self.socket.ping()?;
+                    self.socket.ping();
                     let next = Instant::now() + ping;
                     alarm.as_mut().reset(next.min(self.heard + silence));
                 }
@@ -128,23 +131,22 @@ impl Connection {
         }
     }
 
-    /// Writes from the mailbox until it is empty or the socket takes no more; says whether everything is out.
-    fn write(&mut self) -> io::Result<bool> {
+    /// Writes from the mailbox until it is empty or the socket takes no more.
+    fn write(&mut self) -> io::Result<()> {
         loop {
-            while self.gathered < WRITE_BUFFER
+            while self.socket.to_write() < TEXTS_AT_ONCE
                 && let Some(text) = self.line.take()
             {
-                self.socket.write(&text)?;
-                self.gathered += text.len();
+                self.socket.write(text);
             }
-            if !self.socket.flush()? {
-                return Ok(false);
+            let bytes = self.socket.flush()?;
+            if bytes > 0 {
+                self.line.wrote(bytes);
             }
-            let bytes = std::mem::take(&mut self.gathered);
-            if bytes == 0 {
-                return Ok(true);
+            // Either nothing is left, or the socket is full.
+            if self.socket.to_write() > 0 || bytes == 0 {
+                return Ok(());
             }
-            self.line.wrote(bytes);
         }
     }
 
@@ -154,7 +156,7 @@ impl Connection {
             match self.socket.read() {
                 Incoming::Text(text) => {
                     self.heard = Instant::now();
-                    let frame = self.preparer.prepare(text.as_str().as_bytes());
+                    let frame = self.preparer.prepare(text.as_bytes());
                     // What follows a `hello` is judged by the rules that its verdict sets.
                     let is_hello = self.place.is_some() && frame.t() == "hello";
                     self.reading = !is_hello;
@@ -169,6 +171,11 @@ impl Connection {
                 }
                 Incoming::Nothing => {
                     self.unread = false;
+                    return None;
+                }
+                Incoming::More => {
+                    self.heard = Instant::now();
+                    tokio::task::yield_now().await;
                     return None;
                 }
                 Incoming::Gone => return Some(End::Drop),
@@ -188,9 +195,25 @@ impl Connection {
 
     /// Writes what is left, then closes.
     async fn say_goodbye(mut self: Box<Self>, code: CloseCode) {
-        while let Ok(false) = self.write() {
-            if self.socket.ready(false, true).await.is_err() {
+        loop {
+            if self.write().is_err() {
                 return;
+            }
+            if self.socket.to_write() == 0 {
+                break;
+            }
+            tokio::select! {
+                ready = self.socket.ready(false) => {
+                    if ready.is_err() {
+                        return;
+                    }
+                }
+                // Its room is needed: what it holds is dropped with it.
+                () = self.line.changed() => {
+                    if self.line.verdict() == Some(Verdict::Terminate) {
+                        return;
+                    }
+                }
             }
         }
         let Self { socket, line, place, _permits: permits, .. } = *self;

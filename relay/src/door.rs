@@ -140,7 +140,6 @@ impl Door {
         let Ok(line) = self.inbox.open(conn, address.ip(), nonce) else { return };
         let connection = Connection::new(
             line,
-            // Copied: the HTTP library's own buffer would stay with the connection.
             WebSocket::accept(parts.io.into_inner(), parts.read_buf.to_vec()),
             Preparer::new(&*self.relay, nonce),
             self.timings,

@@ -1,5 +1,12 @@
-//! Delegation: the shapes of grants, of what is kept of a chain, and of provenance.
-//! Spec: §6.6, §6.7, W2.5
+//! Delegation: who asked whom to do what, and how far it may go; and the provenance of a message.
+//! Spec: §6.6, §6.7, W2.5, W4.10
+//!
+//! A task request carries a chain of signed grants, the root first. [`create_grant`] makes the next one and
+//! [`extend_chain`] the whole chain, checked as its receiver will; [`verify_chain`] is that check, and what is kept of a
+//! chain that passed is its [`DelegationSummary`].
+
+mod chain;
+mod grant;
 
 use alloc::vec::Vec;
 
@@ -13,6 +20,9 @@ use crate::ids::{
 };
 use crate::limits::{DELEGATION_DEPTH, DELEGATION_SCOPES};
 use crate::time::Ms;
+
+pub use chain::{Hop, extend_chain, verify_chain};
+pub use grant::{GrantRequest, create_grant, grant_hash};
 
 /// One hop's statement: `from` asks `to` to run `task`. Signed and hashed over the raw value, unknown members included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +74,13 @@ pub struct DelegationSummary {
     pub scope: Option<Vec<ScopeLabel>>,
     /// The earliest end.
     pub exp: Ms,
+}
+
+impl DelegationSummary {
+    /// Whose sessions the chain went through: the root's person first, the executor's last, repeated where a person is.
+    pub fn persons(&self) -> impl Iterator<Item = &str> {
+        self.addresses.iter().map(SessionAddress::person)
+    }
 }
 
 /// Who sent a message, as this machine verified it.
@@ -141,6 +158,10 @@ fn depth_schema(_: &mut SchemaGenerator) -> Schema {
 
 #[cfg(test)]
 mod tests {
+    mod chains;
+    mod fixture;
+    mod properties;
+
     use super::*;
     use crate::json::decode;
     use serde_json::json;

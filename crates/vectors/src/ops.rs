@@ -3,6 +3,7 @@
 use crate::args::{Args, Outcome};
 
 mod connection;
+mod delegation;
 mod encodings;
 mod envelope;
 mod invites;
@@ -24,4 +25,5 @@ pub fn lookup(kind: &str) -> Option<Op> {
         .or_else(|| invites::lookup(kind))
         .or_else(|| connection::lookup(kind))
         .or_else(|| envelope::lookup(kind))
+        .or_else(|| delegation::lookup(kind))
 }

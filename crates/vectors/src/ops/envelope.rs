@@ -75,13 +75,13 @@ fn envelope_seal(args: &Args<'_>) -> Outcome {
 }
 
 /// What the receiver verified: the argument `view`.
-enum View {
+pub(super) enum View {
     Roster(Roster),
     Table(TableView),
 }
 
 impl View {
-    fn read(args: &Args<'_>) -> Result<Self, Refusal> {
+    pub(super) fn read(args: &Args<'_>) -> Result<Self, Refusal> {
         let view = args.object("view")?;
         match view.text("kind")? {
             "roster" => Ok(Self::Roster(roster::roster(&view)?)),
@@ -91,7 +91,7 @@ impl View {
     }
 
     /// Calls `then` with the view.
-    fn with<T>(
+    pub(super) fn with<T>(
         &self,
         then: impl FnOnce(&dyn RealmView) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {

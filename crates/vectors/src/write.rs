@@ -5,6 +5,7 @@
 
 mod book;
 mod cast;
+mod delegation;
 mod envelope;
 mod jcs;
 mod keys;
@@ -24,7 +25,8 @@ pub type Written = (&'static str, String);
 /// Errors: the case that did not give what it must.
 pub fn all() -> Result<Vec<Written>, WriteError> {
     [
-        ("envelope.json", envelope::book as fn() -> Result<Book, WriteError>),
+        ("delegation.json", delegation::book as fn() -> Result<Book, WriteError>),
+        ("envelope.json", envelope::book),
         ("jcs.json", jcs::book),
         ("keys.json", keys::book),
         ("negative.json", negative::book),

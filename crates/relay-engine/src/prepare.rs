@@ -7,8 +7,10 @@
 use std::sync::Arc;
 
 use messaging_core::code::Failure;
+use messaging_core::domain::Domain;
 use messaging_core::envelope::{Checked, Content, End};
 use messaging_core::ids::{Hash, MachineId, Nonce32, PersonId, Req, Ulid};
+use messaging_core::jcs;
 use messaging_core::keys::PublicKey;
 use messaging_core::limits::FRAME_BYTES;
 use messaging_core::presence::PresenceSeq;
@@ -17,7 +19,7 @@ use messaging_core::relay_auth::{self, Challenge, RosterHello};
 use messaging_core::roster::Entry;
 use messaging_core::time::Ms;
 use messaging_wire::{ClientFrame, FrameError, Hello, Join, RecvAck, RosterAppend, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A frame, ready for the brain. Its parts are private: only a [`Preparer`] makes one.
 #[derive(Debug)]
@@ -65,8 +67,7 @@ pub(crate) struct Ready {
     pub(crate) ts: Ms,
     pub(crate) exp: Ms,
     pub(crate) anchor: Anchor,
-    /// The number of a presence; none for a sealed envelope.
-    pub(crate) presence: Option<PresenceSeq>,
+    pub(crate) payload: Payload,
     /// Bytes of JCS without the body.
     pub(crate) header_bytes: usize,
     /// Characters of a sealed body, bytes of JCS of a presence.
@@ -77,6 +78,17 @@ pub(crate) struct Ready {
     /// refused before signatures are looked at.
     pub(crate) signed: bool,
     pub(crate) deliver: DeliverText,
+}
+
+/// What is in an envelope, as far as a relay sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Payload {
+    /// Something sealed.
+    Sealed,
+    /// A presence of this number.
+    Presence(PresenceSeq),
+    /// Something that should be a presence.
+    NoPresence,
 }
 
 /// One end of an envelope.
@@ -98,9 +110,9 @@ impl Ready {
             ts: envelope.ts,
             exp: envelope.exp,
             anchor: envelope.anchor,
-            presence: match &envelope.content {
-                Content::Presence(presence) => Some(presence.seq),
-                Content::Sealed(_) => None,
+            payload: match &envelope.content {
+                Content::Presence(presence) => Payload::Presence(presence.seq),
+                Content::Sealed(_) => Payload::Sealed,
             },
             // What the bound is on is the header and the signature, which has one size.
             header_bytes: checked.header_bytes().saturating_add(SIG_MEMBER_BYTES),
@@ -218,7 +230,7 @@ impl Preparer {
             }
             ClientFrame::RosterSync(sync) => Kind::Sync { req: sync.req, after: sync.after },
             ClientFrame::Send(env) => Kind::Send(self.envelope(env)),
-            ClientFrame::Presence(env) => Kind::Presence(self.envelope(env)),
+            ClientFrame::Presence(env) => Kind::Presence(self.presence(env)),
             ClientFrame::RecvAck(ack) => Kind::RecvAck(ack),
             ClientFrame::Ping(ping) => Kind::Ping(ping.id.map(|id| id.as_str().to_owned())),
             ClientFrame::Unknown => Kind::Unknown,
@@ -237,13 +249,40 @@ impl Preparer {
     }
 
     fn envelope(&self, env: Value) -> Result<Box<Ready>, Failure> {
-        let checked = Checked::read(env)?;
-        let signed = match &self.key {
-            Some((machine, key)) if checked.envelope().from.device == *machine => {
-                checked.signature_verdict(key)
-            }
-            _ => false,
-        };
-        Ok(Box::new(Ready::of(&checked, signed)))
+        Checked::read(env).map(|checked| self.ready(&checked))
     }
+
+    fn ready(&self, checked: &Checked) -> Box<Ready> {
+        let signed = self.key_of(checked).is_some_and(|key| checked.signature_verdict(key));
+        Box::new(Ready::of(checked, signed))
+    }
+
+    /// The payload of a presence has its place in the order of checks, behind the signature. What has none is judged by its
+    /// header until then, with a payload that stands in for it.
+    fn presence(&self, env: Value) -> Result<Box<Ready>, Failure> {
+        let fault = match Checked::read(env.clone()) {
+            Ok(checked) => return Ok(self.ready(&checked)),
+            Err(fault) => fault,
+        };
+        let mut stand_in = env.clone();
+        let Some(members) = stand_in.as_object_mut() else { return Err(fault) };
+        let body = members.insert("body".to_owned(), empty_presence()).unwrap_or_default();
+        let checked = Checked::read(stand_in)?;
+        let signed =
+            self.key_of(&checked).is_some_and(|key| key.verify_value(Domain::Envelope, &env));
+        let ready = Ready::of(&checked, signed);
+        let body_len = jcs::canonical(&body)?.len();
+        Ok(Box::new(Ready { payload: Payload::NoPresence, body_len, ..ready }))
+    }
+
+    /// The key of this connection's machine, if it is the sender.
+    fn key_of(&self, checked: &Checked) -> Option<&PublicKey> {
+        let (machine, key) = self.key.as_ref()?;
+        (checked.envelope().from.device == *machine).then_some(key)
+    }
+}
+
+/// The smallest payload that is a presence.
+fn empty_presence() -> Value {
+    json!({"seq": 0, "label": "x", "sessions": [], "features": []})
 }

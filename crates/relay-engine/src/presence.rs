@@ -7,7 +7,7 @@ use messaging_store::Turn;
 
 use crate::engine::RelayEngine;
 use crate::halt::{Halt, refuse};
-use crate::prepare::Ready;
+use crate::prepare::{Payload, Ready};
 use crate::route::Checks;
 use crate::staged::Staged;
 use crate::store::{self, Party};
@@ -20,7 +20,9 @@ impl RelayEngine {
         party: &Party,
         env: &Ready,
     ) -> Result<(), Halt> {
-        let Some(seq) = env.presence else { return refuse(Code::InvalidRequest, "type") };
+        if matches!(env.payload, Payload::Sealed) {
+            return refuse(Code::InvalidRequest, "type");
+        }
         let checks = Checks { party, env, now: turn.now };
         checks.header()?;
         let view = self.realms.view(&turn.tx, &party.realm)?;
@@ -28,6 +30,9 @@ impl RelayEngine {
         if env.body_len > PRESENCE_BYTES {
             return refuse(Code::TooLarge, "body");
         }
+        let Payload::Presence(seq) = env.payload else {
+            return refuse(Code::InvalidRequest, "body");
+        };
         checks.window()?;
         drop(view);
         self.charge_presence(party, turn.now)?;

@@ -1,5 +1,7 @@
 //! `send` and `presence`: each check, its code and its place in the order. W8 7.25 to 7.36, 7.43, 7.46 to 7.49.
 
+use messaging_core::limits::PRESENCE_BYTES;
+
 use super::*;
 
 struct Sender {
@@ -356,6 +358,52 @@ fn presence_is_judged_like_a_send() {
     );
     let presence = s.rig.presence(&s.team, &alice, 1);
     nacked(&s.rig.ask(conn, &send(&presence)), &presence["id"], "invalid_request");
+}
+
+#[test]
+fn the_first_broken_rule_of_a_presence_gives_the_code() {
+    let mut s = Sender::new();
+    let (alice, carol) = (s.team.alice.clone(), s.team.carol.clone());
+    let conn = s.conn;
+    let other = || json!(Hash::from_bytes(&[4; 32]));
+    type Break = Box<dyn Fn(&mut Value)>;
+    let rules: [(&str, Break); 9] = [
+        ("invalid_request", Box::new(|env| env["class"] = json!("self"))),
+        ("too_large", Box::new(|env| env["pad"] = json!(long(4_096)))),
+        ("forbidden", Box::new(move |env| env["from"]["device"] = json!(carol.machine()))),
+        ("not_member", Box::new(move |env| env["realm"] = other())),
+        ("not_member", Box::new(|env| env["from"]["person"] = json!("carol"))),
+        ("bad_signature", Box::new(|env| env["sig"] = json!("A".repeat(86)))),
+        ("roster_conflict", Box::new(move |env| env["anchor"]["hash"] = other())),
+        ("invalid_request", Box::new(|env| env["body"]["sessions"] = json!("many"))),
+        ("expired", Box::new(|env| env["exp"] = env["ts"].clone())),
+    ];
+    let bodies: [(&str, Break); 3] = [
+        ("too_large", Box::new(|env| env["body"] = json!({"pad": long(PRESENCE_BYTES)}))),
+        ("invalid_request", Box::new(|env| env["body"] = json!(7))),
+        ("invalid_request", Box::new(|env| drop(env.as_object_mut().unwrap().remove("body")))),
+    ];
+    let mut check = |code: &str, breaks: &[&Break]| {
+        let mut env = s.rig.presence(&s.team, &alice, 1);
+        breaks.iter().for_each(|break_it| break_it(&mut env));
+        let forged = env["sig"] == "A".repeat(86);
+        sign(&mut env, alice.key());
+        if forged {
+            env["sig"] = json!("A".repeat(86));
+        }
+        nacked(&s.rig.ask(conn, &json!({"t": "presence", "env": env})), &env["id"], code);
+        assert_eq!(s.rig.count("SELECT COUNT(*) FROM presence"), 0);
+    };
+    for (n, (code, first)) in rules.iter().enumerate() {
+        check(code, &[first]);
+        for (_, second) in rules.iter().skip(n + 1) {
+            check(code, &[first, second]);
+        }
+        for (of_body, body) in &bodies {
+            // A body has its place before the time window.
+            check(if n < 7 { code } else { of_body }, &[first, body]);
+        }
+    }
 }
 
 #[test]

@@ -5,12 +5,17 @@
 //! cargo run --release --bin relay-bench -- --idle N
 //! ```
 //!
+//! Columns: sends acknowledged a second, and as a share of V; the same until every envelope was taken and that was stored;
+//! the time to an ack; the relay's CPU a message, and in checks (V times CPU). Right of the bar the yardsticks.
+//!
 //! Every figure stands beside three yardsticks of the same run, since a machine's moods move them all together: the bare
 //! strict Ed25519 check (V, one core), the bare 4 KiB write and sync (probe), and the bare commit of one row in the relay's
 //! own store. The load is signed before the clock starts; it shares the cores with the relay, whose own CPU is told apart by
 //! its threads' names. With `--idle`, a relay of its own process holds N authenticated connections that say nothing, and its
 //! memory is asked before and after.
 
+#[path = "relay_bench/cpu.rs"]
+mod cpu;
 #[path = "relay_bench/idle.rs"]
 mod idle;
 #[path = "relay_bench/load.rs"]

@@ -16,6 +16,8 @@ use tokio_tungstenite::tungstenite::Message;
 
 use messaging_testkit::party::{Machine, Problem, Socket, found, login, mail, next};
 
+use crate::cpu;
+
 /// How many machines send, and how many envelopes each has on the way at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -105,7 +107,7 @@ async fn drive(shape: Shape, messages: usize, url: String) -> Result<Figures, Pr
         let socket = login(&url, &team, machine).await?;
         tasks.push(tokio::spawn(take_all(socket, from * each, Arc::clone(&barrier))));
     }
-    let cpu = relay_cpu()?;
+    let cpu = cpu::of_threads(&RELAY_THREADS);
     barrier.wait().await;
     let start = Instant::now();
     let mut acks = Vec::with_capacity(messages);
@@ -119,7 +121,7 @@ async fn drive(shape: Shape, messages: usize, url: String) -> Result<Figures, Pr
         }
         acks.extend(times);
     }
-    let cpu = relay_cpu()? - cpu;
+    let cpu = cpu::of_threads(&RELAY_THREADS).saturating_sub(cpu);
     acks.sort_unstable();
     let at = |share: usize| acks.get((acks.len() * share / 100).min(acks.len().saturating_sub(1)));
     let count = u32::try_from(messages)?;
@@ -129,7 +131,7 @@ async fn drive(shape: Shape, messages: usize, url: String) -> Result<Figures, Pr
         taken_per_second: f64::from(count) / (taken - start).as_secs_f64(),
         ack_p50: at(50).copied().unwrap_or_default(),
         ack_p99: at(99).copied().unwrap_or_default(),
-        cpu_per_message: cpu / f64::from(count),
+        cpu_per_message: cpu.as_secs_f64() / f64::from(count),
     })
 }
 
@@ -226,19 +228,4 @@ fn named(text: &str) -> Option<(Ulid, MachineId)> {
         Ulid::parse(after(r#""id":""#, 26)?).ok()?,
         MachineId::parse(after(r#""device":""#, 43)?).ok()?,
     ))
-}
-
-/// CPU of the relay's threads so far, seconds; 0 where the system does not tell.
-fn relay_cpu() -> Result<f64, Problem> {
-    let mut nanos = 0_u64;
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Ok(0.0) };
-    for thread in threads {
-        let thread = thread?.path();
-        let name = std::fs::read_to_string(thread.join("comm"))?;
-        if RELAY_THREADS.contains(&name.trim_end()) {
-            let stat = std::fs::read_to_string(thread.join("schedstat"))?;
-            nanos += stat.split(' ').next().unwrap_or("0").parse::<u64>()?;
-        }
-    }
-    Ok(Duration::from_nanos(nanos).as_secs_f64())
 }

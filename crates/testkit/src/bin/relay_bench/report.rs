@@ -35,7 +35,7 @@ impl Report {
                 ms(figures.ack_p99),
                 figures.ack_p50.as_secs_f64() / yardsticks.probe.as_secs_f64(),
                 figures.cpu_per_message * 1e6,
-                figures.cpu_per_message * v,
+                figures.cpu_per_message * yardsticks.verify_cpu,
                 v,
                 ms(yardsticks.probe),
                 yardsticks.commit,
@@ -60,6 +60,7 @@ impl Report {
                     "ackP99Ms": ms(figures.ack_p99),
                     "relayCpuSecondsPerMessage": figures.cpu_per_message,
                     "verifyPerSecond": yardsticks.verify,
+                    "verifyPerCpuSecond": yardsticks.verify_cpu,
                     "probeMs": ms(yardsticks.probe),
                     "commitsPerSecond": yardsticks.commit,
                 })

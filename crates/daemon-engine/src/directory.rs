@@ -176,6 +176,19 @@ pub(crate) fn resolve<'e>(
     }
 }
 
+/// The session at a known place, when a presence lists it.
+pub(crate) fn listed_at<'e>(
+    engine: &'e DaemonEngine,
+    view: &View<'_>,
+    to: &Target,
+) -> Result<Option<Known<'e>>, StoreError> {
+    let mut known = of_person(engine, view, &to.person)?;
+    known.retain(|known| {
+        known.member.machine == to.device && Some(&known.session.agent) == to.agent.as_ref()
+    });
+    Ok(known.pop())
+}
+
 fn nobody() -> Halt {
     Halt::refused(Code::NoRecipients, "the address names no current machine of the team")
 }

@@ -16,6 +16,7 @@ mod later;
 mod msg;
 mod person;
 mod session;
+mod task;
 mod team;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@
 mod file;
 mod judge;
 mod not_yet;
+mod task;
 mod waiting;
 
 use messaging_core::envelope::{Checked, Envelope, Glance};

@@ -7,7 +7,8 @@
 //! [`DaemonEngine`] is started from a store and a [`Boot`]; [`In`] and [`Out`] list everything that can happen and be wished.
 //! # The link to the relay
 //! `link` (the conversation), `realm` (the roster and its alarms), `appends` (entries of this machine), `inbound` (what
-//! arrives, in §5's order), `outbound` and `outbox` (what is said), `receipts` and `stages` (how far things came), `presence`.
+//! arrives, in §5's order), `outbound` and `outbox` (what is said), `receipts` and `stages` (how far things came), `tasks`
+//! (work between agents, each side's record), `presence`.
 //! # The clients
 //! `ipc` and `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait),
 //! `sessions`, `directory` (addresses), `views` (rows as clients see them).
@@ -44,6 +45,7 @@ mod stages;
 mod status;
 mod store;
 mod subscriptions;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod timers;

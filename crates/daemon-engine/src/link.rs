@@ -106,6 +106,11 @@ impl Link {
         (state, self.since)
     }
 
+    /// Whether the link has been welcomed for `ms` without a break.
+    pub(crate) fn has_listened(&self, now: Mono, ms: u64) -> bool {
+        matches!(self.phase, Phase::Welcomed { at, .. } if self.is_ready() && now.since(at) >= ms)
+    }
+
     /// Whether envelopes may flow: welcomed as a member, with a roster that is up to the welcome.
     pub(crate) fn is_ready(&self) -> bool {
         matches!(self.phase, Phase::Welcomed { roster_first: false, .. })

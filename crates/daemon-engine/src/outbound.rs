@@ -24,6 +24,7 @@ use crate::outbox;
 use crate::store::outbox::NewOutbox;
 use crate::store::sent::{self, SentRow, Step as Stepped};
 use crate::store::sessions::SessionRow;
+use crate::store::tasks::TaskRow;
 use crate::work::{Halt, Step, Work};
 
 /// The session, or the device, that an envelope is for.
@@ -55,6 +56,8 @@ pub(crate) struct Letter<'a> {
     pub(crate) to: &'a Target,
     pub(crate) reply_to: Option<Ulid>,
     pub(crate) payload: &'a Value,
+    /// When it is sent.
+    pub(crate) at: Ms,
 }
 
 /// Mail from a session of this machine to an agent.
@@ -71,7 +74,7 @@ pub(crate) struct Mail<'a> {
 }
 
 /// A sealed envelope with what its row needs.
-struct Sealed {
+pub(crate) struct Sealed {
     id: Ulid,
     ts: Ms,
     exp: Ms,
@@ -79,16 +82,22 @@ struct Sealed {
     envelope: SealedEnvelope,
 }
 
-/// Sends mail: its record in `accepted`, its sealed envelope in the outbox; or, to this very machine, delivered at once, and
-/// then the record says how far it came.
+/// Mail that is sealed, and not sent yet.
+pub(crate) struct Prepared {
+    /// Its record, in `accepted`.
+    pub(crate) row: SentRow,
+    sealed: Sealed,
+}
+
+/// Seals mail; nothing is written.
 ///
 /// Errors: `no_identity`, `not_member`; `no_recipients` for a device that is not current; `invalid_request`, `too_large`;
-/// `rate_limited` for a full outbox, or for this machine's own budget of mail to itself. Nothing is written then.
-pub(crate) fn mail(
-    engine: &mut DaemonEngine,
+/// `rate_limited` for a full outbox, or for this machine's own budget of mail to itself.
+pub(crate) fn prepare(
+    engine: &DaemonEngine,
     work: &mut Work<'_, '_>,
     mail: &Mail<'_>,
-) -> Step<SentRow> {
+) -> Step<Prepared> {
     let local = engine.home.machine.as_ref() == Some(&mail.to.device);
     if local {
         let wait = engine.budgets.wait(mail.to.device, Budget::Mail, work.mono());
@@ -107,36 +116,99 @@ pub(crate) fn mail(
             to: mail.to,
             reply_to: mail.reply_to,
             payload: mail.payload,
+            at: work.wall(),
         },
     )?;
-    let id = sealed.id;
-    let row = accepted(mail, &sealed);
-    if !local {
+    let row = record(mail, sealed.id, sealed.ts, sealed.exp, (Stage::Accepted, None));
+    Ok(Prepared { row, sealed })
+}
+
+/// Records mail that this machine refuses to send: nothing is sealed, and nothing goes out.
+pub(crate) fn refused(
+    work: &mut Work<'_, '_>,
+    mail: &Mail<'_>,
+    code: Code,
+) -> Result<SentRow, StoreError> {
+    let at = work.wall();
+    let row = record(mail, work.ulid(), at, at.plus(TTL_MS), (Stage::Rejected, Some(code)));
+    sent::insert(work.tx, &row)?;
+    sent::set_stage(work.tx, &row, Some(at))?;
+    Ok(row)
+}
+
+/// Sends what was prepared: its record, its sealed envelope in the outbox; or, to this very machine, delivered at once, and
+/// then the record says how far it came.
+pub(crate) fn send(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    prepared: Prepared,
+) -> Step<SentRow> {
+    let Prepared { row, sealed } = prepared;
+    if !engine.is_me(&row.to_device) {
         sent::insert(work.tx, &row)?;
-        queue(engine, work, mail.to, SealedType::Message, &sealed)?;
+        let to = (&row.to_device, &row.to_person);
+        queue(engine, work, to, SealedType::Message, &sealed)?;
         return Ok(row);
     }
     let checked = sealed.envelope.into_checked()?;
     sent::insert(work.tx, &row)?;
     inbound::local(engine, work, checked)?;
-    sent::get(work.tx, &id)?.ok_or(Halt::Store(StoreError::Other))
+    sent::get(work.tx, &row.id)?.ok_or(Halt::Store(StoreError::Other))
 }
 
-/// Seals a letter and queues it. Errors: as [`mail`], but for the limits of what a session may send.
+/// Queues a sealed update or cancel of a task, with a record of how far it gets. No session hears of that.
+pub(crate) fn post_about(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    to: &Target,
+    kind: SealedType,
+    task: &TaskRow,
+    sealed: Sealed,
+) -> Result<(), StoreError> {
+    let stage = Stage::Accepted;
+    let row = SentRow {
+        id: sealed.id,
+        session: None,
+        session_name: None,
+        to_person: to.person.clone(),
+        to_device: to.device,
+        to_label: to.label.clone(),
+        to_agent: None,
+        r#type: kind,
+        message_id: String::new(),
+        context_id: task.context_id.clone(),
+        task_id: Some(task.id),
+        reply_to: Some(task.request_id),
+        stage,
+        code: None,
+        history: vec![Stepped { stage, code: None, at: work.wall() }],
+        ts: sealed.ts,
+        exp: sealed.exp,
+    };
+    sent::insert(work.tx, &row)?;
+    queue(engine, work, (&to.device, &to.person), kind, &sealed)
+}
+
+/// Seals a letter and queues it. Errors: as [`prepare`], but for the limits of what a session may send.
 pub(crate) fn post(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
     letter: &Letter<'_>,
 ) -> Step<Ulid> {
     let sealed = seal_letter(engine, work, letter)?;
-    queue(engine, work, letter.to, letter.kind, &sealed)?;
+    queue(engine, work, (&letter.to.device, &letter.to.person), letter.kind, &sealed)?;
     Ok(sealed.id)
 }
 
-fn accepted(mail: &Mail<'_>, sealed: &Sealed) -> SentRow {
-    let stage = Stage::Accepted;
+fn record(
+    mail: &Mail<'_>,
+    id: Ulid,
+    ts: Ms,
+    exp: Ms,
+    (stage, code): (Stage, Option<Code>),
+) -> SentRow {
     SentRow {
-        id: sealed.id,
+        id,
         session: Some(mail.session.id),
         session_name: Some(mail.session.name.clone()),
         to_person: mail.to.person.clone(),
@@ -149,14 +221,17 @@ fn accepted(mail: &Mail<'_>, sealed: &Sealed) -> SentRow {
         task_id: mail.task_id,
         reply_to: mail.reply_to,
         stage,
-        code: None,
-        history: vec![Stepped { stage, code: None, at: sealed.ts }],
-        ts: sealed.ts,
-        exp: sealed.exp,
+        code,
+        history: vec![Stepped { stage, code, at: ts }],
+        ts,
+        exp,
     }
 }
 
-fn seal_letter(
+/// Seals a letter; nothing is written.
+///
+/// Errors: `no_identity`, `not_member`, `no_recipients`, `invalid_request`, `too_large`.
+pub(crate) fn seal_letter(
     engine: &DaemonEngine,
     work: &mut Work<'_, '_>,
     letter: &Letter<'_>,
@@ -176,7 +251,7 @@ fn seal_letter(
         agent: letter.to.agent.clone(),
     };
     let id = work.ulid();
-    let ts = work.wall();
+    let ts = letter.at;
     let exp = ts.plus(TTL_MS);
     let request = SealRequest {
         id,
@@ -201,7 +276,7 @@ fn seal_letter(
 fn queue(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
-    to: &Target,
+    (device, person): (&MachineId, &PersonId),
     kind: SealedType,
     sealed: &Sealed,
 ) -> Result<(), StoreError> {
@@ -209,8 +284,8 @@ fn queue(
         work.tx,
         &NewOutbox {
             id: &sealed.id,
-            to_device: &to.device,
-            to_person: &to.person,
+            to_device: device,
+            to_person: person,
             r#type: kind,
             class: sealed.class,
             created_at: sealed.ts,

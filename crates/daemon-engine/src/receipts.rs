@@ -65,6 +65,7 @@ pub(crate) fn send(
         to: &target,
         reply_to: None,
         payload: &payload,
+        at: work.wall(),
     };
     // A member whose key nobody can seal to, or a removal meanwhile, leaves the sender without an answer, and nothing else.
     judged(outbound::post(engine, work, &letter)).map(drop)

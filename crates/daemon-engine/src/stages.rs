@@ -2,7 +2,9 @@
 //! Spec: §8.4, D3.14
 
 use messaging_core::code::Code;
+use messaging_core::envelope::SealedType;
 use messaging_core::ids::{MachineId, Ulid};
+use messaging_core::limits::CLOCK_SKEW_MS;
 use messaging_core::receipt::{Receipt, ReceiptStage};
 use messaging_core::stage::{Stage, Track};
 use messaging_store::StoreError;
@@ -10,6 +12,7 @@ use messaging_store::StoreError;
 use crate::engine::DaemonEngine;
 use crate::store::sent::{self, Step};
 use crate::subscriptions;
+use crate::tasks::requester;
 use crate::work::Work;
 
 /// Moves a sent message to a stage, unless it is there or past it, or its delivery has ended.
@@ -30,9 +33,29 @@ pub(crate) fn advance(
     row.stage = stage;
     row.code = code;
     row.history.push(Step { stage, code, at });
-    let settled = stage.is_final() || matches!(stage, Stage::Read | Stage::Replied);
+    // An update of a task is read by no agent: once it is stored there, nothing more comes.
+    let is_message = row.r#type == SealedType::Message;
+    let settled = stage.is_final()
+        || matches!(stage, Stage::Read | Stage::Replied)
+        || (stage == Stage::Delivered && !is_message);
     sent::set_stage(work.tx, &row, settled.then_some(at))?;
-    subscriptions::delivery(engine, work, &row)
+    if !is_message {
+        return Ok(());
+    }
+    subscriptions::delivery(engine, work, &row)?;
+    requester::delivery(engine, work, &row)
+}
+
+/// Ends what the relay took and nobody received in time. Whoever has only just come back may still hear otherwise: nothing is
+/// concluded before the relay had a while to deliver what it holds.
+pub(crate) fn expire(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
+    if !engine.link.has_listened(work.mono(), LISTEN_MS) {
+        return Ok(());
+    }
+    for id in sent::overdue(work.tx, work.wall().minus(CLOCK_SKEW_MS), AT_ONCE)? {
+        advance(engine, work, &id, Stage::Expired, None)?;
+    }
+    Ok(())
 }
 
 /// Applies a receipt that `from` signed. One about something that was not sent to that machine is nobody's business.
@@ -79,3 +102,8 @@ pub(crate) fn replied(
         _ => Ok(()),
     }
 }
+
+/// How long a relay has to deliver what it holds, ms.
+const LISTEN_MS: u64 = 60_000;
+/// How many are ended in one turn.
+const AT_ONCE: usize = 500;

@@ -17,5 +17,6 @@ pub(crate) mod seen;
 pub(crate) mod sent;
 pub(crate) mod sessions;
 pub(crate) mod sweep;
+pub(crate) mod tasks;
 
 pub use schema::LAYOUT;

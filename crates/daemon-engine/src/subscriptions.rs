@@ -2,7 +2,7 @@
 //! Spec: §8.2 "events.subscribe", D2
 
 use messaging_core::time::Ms;
-use messaging_ipc::event::Event;
+use messaging_ipc::event::{Event, Origin, TaskChange};
 use messaging_ipc::scalars::SessionKey;
 use messaging_store::StoreError;
 
@@ -11,6 +11,8 @@ use crate::input::Out;
 use crate::store::inbox::InboxRow;
 use crate::store::sent::SentRow;
 use crate::store::sessions::SessionId;
+use crate::store::tasks::TaskRow;
+use crate::tasks::view;
 use crate::views;
 use crate::work::Work;
 
@@ -39,6 +41,28 @@ pub(crate) fn delivery(
         stage: row.stage,
         code: row.code,
         at,
+    });
+    Ok(())
+}
+
+/// A task came to be or changed; `caller` is the session whose own call did it.
+pub(crate) fn task(
+    engine: &DaemonEngine,
+    work: &mut Work<'_, '_>,
+    row: &TaskRow,
+    update: Option<TaskChange>,
+    caller: Option<SessionId>,
+) -> Result<(), StoreError> {
+    if engine.ipc.subscribers(row.session).next().is_none() {
+        return Ok(());
+    }
+    let record = view::record(work.tx, row)?;
+    let origin = if caller == Some(row.session) { Origin::Local } else { Origin::Peer };
+    tell(engine, work, row.session, |key| Event::Task {
+        key,
+        origin,
+        task: record.clone(),
+        update: update.clone(),
     });
     Ok(())
 }

@@ -13,3 +13,4 @@ mod presence;
 pub(crate) mod relay;
 mod roster;
 mod start;
+mod tasks;

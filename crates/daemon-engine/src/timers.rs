@@ -7,8 +7,9 @@ use messaging_store::{StoreError, View};
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
 use crate::store::sweep;
+use crate::tasks::executor;
 use crate::work::Work;
-use crate::{outbox, sessions};
+use crate::{outbox, sessions, stages};
 
 /// When the sweeps are due.
 #[derive(Debug)]
@@ -43,6 +44,9 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         engine.timers.minute = now.plus(MINUTE_MS);
         outbox::expire(engine, work)?;
         sessions::sweep(engine, work)?;
+        stages::expire(engine, work)?;
+        executor::repeat(engine, work)?;
+        executor::time_out(engine, work)?;
         engine.budgets.forget_full(now);
     }
     if engine.timers.retention <= now {

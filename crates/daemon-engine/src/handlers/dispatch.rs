@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use super::later::{
     agents, card, channel, contact, conv, directory, grant, identity, notice, people, request,
-    search, task, wake,
+    search, wake,
 };
 use super::{
     Answer, Call, Handled, contacts, daemon, device, events, inbox, item, msg, no_session, person,
-    session, team,
+    session, task, team,
 };
 use crate::engine::DaemonEngine;
 use crate::input::{ConnId, Tier};

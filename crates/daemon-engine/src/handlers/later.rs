@@ -58,12 +58,6 @@ later_methods! {
         ConvSubscribe subscribe,
     }
     search { Search search, }
-    task {
-        TaskGet get,
-        TaskList list,
-        TaskUpdate update,
-        TaskCancel cancel,
-    }
     person {
         PersonSend send,
     }
@@ -126,5 +120,4 @@ later_methods! {
 }
 
 /// What a built method does not do yet, in words for a reader.
-pub const PARTLY: &[(Method, &str)] =
-    &[(Method::MsgSend, "a line to a person or a channel"), (Method::MsgSend, "a task")];
+pub const PARTLY: &[(Method, &str)] = &[(Method::MsgSend, "a line to a person or a channel")];

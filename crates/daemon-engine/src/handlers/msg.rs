@@ -1,17 +1,18 @@
-//! `msg.send`: mail from a session to an agent.
+//! `msg.send`: mail, a task request, or more about a task, from a session to an agent.
 //! Spec: §8.2 "msg.send", D1.7, D3.4, D3.5
 
+mod draft;
+mod request;
+
 use messaging_core::code::Code;
-use messaging_core::delegation::PROVENANCE;
-use messaging_core::ids::{SessionAddress, Ulid};
+use messaging_core::ids::{Address, SessionAddress, Ulid};
 use messaging_core::jcs;
 use messaging_core::limits::TTL_MS;
 use messaging_core::peer_text::PeerText;
-use messaging_core::stage::Stage;
 use messaging_ipc::params::msg::Send;
 use messaging_ipc::results::session::Sent;
 use messaging_ipc::scalars::Target;
-use messaging_ipc::shapes::{SendResult, TaskOrMessage};
+use messaging_ipc::shapes::{Expect, SendResult, TaskOrMessage};
 use messaging_store::StoreError;
 use serde_json::{Map, Value, json};
 
@@ -19,11 +20,15 @@ use super::later::not_in_this_build;
 use super::{Answer, Call, Handled, field};
 use crate::directory;
 use crate::engine::DaemonEngine;
-use crate::outbound::{self, Mail};
+use crate::outbound::{self, Target as Destination};
 use crate::store::idempotency::{self, Used};
 use crate::store::sessions::SessionRow;
+use crate::store::tasks::TaskRow;
 use crate::store::{inbox, sent};
+use crate::tasks::{executor, follow_ups, requester};
 use crate::work::{Halt, Step, Work};
+
+use draft::Draft;
 
 /// Sends one message.
 pub(super) fn send(
@@ -38,71 +43,115 @@ pub(super) fn send(
         return Err(field("request", "it goes with a line to one's own person"));
     }
     let kind = params.kind.unwrap_or(TaskOrMessage::Message);
-    check_task(&params, kind)?;
+    let about = about(work, session, &params, kind)?;
     let answered = answered_context(work, session, params.reply_to.as_ref())?;
     let asked = asked(&params, kind)?;
     if let Some(first) = first_result(work, session, &params, &asked)? {
         return Ok(Answer::Now(first));
     }
-    let found = directory::resolve(engine, work.tx, address)?;
-    let expect = found.known.as_ref().map(|known| known.expect(params.wake.unwrap_or(true)));
-    let target = found.target;
-    let message_id = match &params.message_id {
-        Some(id) => id.as_str().to_owned(),
-        None => work.ulid().to_string(),
+    let (to, expect) = whither(engine, work, address, &about, params.wake.unwrap_or(true))?;
+    let letter = Draft::new(work, session, &to, &params, &about, answered);
+    let row = match about {
+        About::Nothing => {
+            let prepared = outbound::prepare(engine, work, &letter.mail(&letter.payload()))?;
+            outbound::send(engine, work, prepared)?
+        }
+        About::Task(task) => {
+            let message = letter.message();
+            let room = follow_ups::Sent::prepare(work, task, &message)?;
+            let prepared = outbound::prepare(engine, work, &letter.mail(&letter.payload()))?;
+            room.write(work)?;
+            outbound::send(engine, work, prepared)?
+        }
+        About::NewTask { parent } => request::send(engine, work, &letter, parent.as_ref())?,
     };
-    let context_id = match (&params.context_id, answered) {
-        (Some(id), _) => id.as_str().to_owned(),
-        (None, Some(context)) => context,
-        (None, None) => message_id.clone(),
-    };
-    let payload = payload(&params, &message_id, &context_id);
-    let row = outbound::mail(
-        engine,
-        work,
-        &Mail {
-            session,
-            to: &target,
-            message_id: &message_id,
-            context_id: &context_id,
-            task_id: None,
-            reply_to: params.reply_to,
-            payload: &payload,
-        },
-    )?;
     // An agent is always there: the address names one.
-    let agent = target.agent.as_ref().unwrap_or(&address.session);
+    let agent = to.agent.as_ref().unwrap_or(&address.session);
     let result = Sent {
         results: vec![SendResult {
-            to: SessionAddress::new(&target.person, agent, &target.label).to_string(),
+            to: SessionAddress::new(&to.person, agent, &to.label).to_string(),
             envelope_id: row.id,
-            message_id,
-            context_id: PeerText::new(context_id),
-            task_id: None,
+            message_id: row.message_id,
+            context_id: PeerText::new(row.context_id),
+            task_id: row.task_id,
             stage: row.stage,
             code: row.code,
-            expect: expect.filter(|_| !matches!(row.stage, Stage::Rejected | Stage::Expired)),
+            expect: expect.filter(|_| !row.stage.is_final()),
         }],
     };
     remember(work, session, &params, asked, &result)?;
     Ok(Answer::Now(result))
 }
 
-/// The rules between `kind`, `taskId` and `onBehalfOf`. Tasks themselves come with a later release, so no task is known.
-fn check_task(params: &Send, kind: TaskOrMessage) -> Step<()> {
-    match kind {
-        TaskOrMessage::Message if params.on_behalf_of.is_some() => {
-            Err(field("onBehalfOf", "it goes with kind task"))
-        }
-        TaskOrMessage::Task if params.task_id.is_some() => {
+/// What a message has to do with a task.
+enum About {
+    /// It is mail.
+    Nothing,
+    /// It goes on with a task that its session asked for.
+    Task(TaskRow),
+    /// It asks for one, on behalf of another that its session executes, or of its own accord.
+    NewTask { parent: Option<TaskRow> },
+}
+
+/// The rules between `kind`, `taskId` and `onBehalfOf`.
+fn about(
+    work: &Work<'_, '_>,
+    session: &SessionRow,
+    params: &Send,
+    kind: TaskOrMessage,
+) -> Step<About> {
+    match (kind, &params.on_behalf_of, &params.task_id) {
+        (TaskOrMessage::Message, Some(_), _) => Err(field("onBehalfOf", "it goes with kind task")),
+        (TaskOrMessage::Task, _, Some(_)) => {
             Err(field("taskId", "a new task gets its id from the daemon"))
         }
-        TaskOrMessage::Task => Err(not_in_this_build()),
-        TaskOrMessage::Message if params.task_id.is_some() => {
-            Err(Halt::refused(Code::NotFound, "no such task of this session"))
+        (TaskOrMessage::Message, None, None) => Ok(About::Nothing),
+        (TaskOrMessage::Message, None, Some(task)) => {
+            requester::open_of(work, session, task).map(About::Task)
         }
-        TaskOrMessage::Message => Ok(()),
+        (TaskOrMessage::Task, None, None) => Ok(About::NewTask { parent: None }),
+        (TaskOrMessage::Task, Some(parent), None) => {
+            let executed = executor::of(work, &parent.task_id)?;
+            let parent = executed.filter(|row| row.session == session.id).ok_or_else(|| {
+                Halt::refused(Code::NotFound, "onBehalfOf names no task that this session executes")
+            })?;
+            if parent.state.is_terminal() {
+                let words = "the task that onBehalfOf names has ended";
+                return Err(Halt::refused(Code::InvalidState, words));
+            }
+            Ok(About::NewTask { parent: Some(parent) })
+        }
     }
+}
+
+/// Where a message goes, and when it will likely be seen there. What goes on with a task goes to its executor, known or not.
+fn whither(
+    engine: &DaemonEngine,
+    work: &Work<'_, '_>,
+    address: &Address,
+    about: &About,
+    hint: bool,
+) -> Step<(Destination, Option<Expect>)> {
+    let About::Task(task) = about else {
+        let found = directory::resolve(engine, work.tx, address)?;
+        let expect = found.known.as_ref().map(|known| known.expect(hint));
+        return Ok((found.target, expect));
+    };
+    let is_executor = address.person == task.peer_person
+        && address.session == task.peer_agent
+        && address.label.as_ref().is_none_or(|label| *label == task.peer_label);
+    if !is_executor {
+        return Err(field("to", "the task is executed by another agent"));
+    }
+    let to = Destination {
+        person: task.peer_person.clone(),
+        device: task.peer_device,
+        label: task.peer_label.clone(),
+        agent: Some(task.peer_agent.clone()),
+    };
+    let known = directory::listed_at(engine, work.tx, &to)?;
+    let expect = known.as_ref().map(|known| known.expect(hint));
+    Ok((to, expect))
 }
 
 /// The context of the message that this one answers: an item of this session's inbox, or an envelope that it sent.
@@ -168,32 +217,4 @@ fn remember(
     let until = work.wall().plus(TTL_MS);
     let used = Used { hash: asked, result };
     idempotency::put(work.tx, &session.key_hash, key.as_str(), &used, until)
-}
-
-/// The payload of mail, as it is sealed.
-fn payload(params: &Send, message_id: &str, context_id: &str) -> Value {
-    let mut message = Map::new();
-    message.insert("messageId".into(), message_id.into());
-    message.insert("contextId".into(), context_id.into());
-    message.insert("role".into(), "ROLE_USER".into());
-    message.insert("parts".into(), json!(params.parts));
-    if let Some(metadata) = &params.metadata {
-        let mut metadata = metadata.members().clone();
-        // Provenance is the receiver's word.
-        metadata.remove(PROVENANCE);
-        message.insert("metadata".into(), Value::Object(metadata));
-    }
-    if let Some(extensions) = &params.extensions {
-        message.insert("extensions".into(), json!(extensions));
-    }
-    if let Some(tasks) = &params.reference_task_ids {
-        message.insert("referenceTaskIds".into(), json!(tasks));
-    }
-    let mut payload = Map::new();
-    payload.insert("kind".into(), "message".into());
-    payload.insert("message".into(), Value::Object(message));
-    if params.wake.unwrap_or(true) {
-        payload.insert("wake".into(), true.into());
-    }
-    Value::Object(payload)
 }

@@ -8,7 +8,7 @@ use messaging_core::envelope::Envelope;
 use messaging_core::ids::{PersonId, SessionName};
 use messaging_core::json::utf16_cut;
 use messaging_core::meaning::Meaning;
-use messaging_core::payload::{MessagePayload, Payload};
+use messaging_core::payload::{MessageKind, MessagePayload, Payload};
 use messaging_core::presence::Tier;
 use messaging_core::receipt::{Receipt, ReceiptStage};
 use messaging_core::roster::Member;
@@ -18,16 +18,16 @@ use messaging_core::verify::Verified;
 use messaging_store::StoreError;
 use serde_json::Value;
 
-use super::not_yet;
+use super::{not_yet, task};
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
 use crate::store::inbox::{self, InboxRow, ItemKind};
-use crate::store::sessions;
+use crate::store::sessions::{self, SessionRow};
 use crate::work::Work;
 use crate::{receipts, stages, subscriptions};
 
 /// A refusal's code, or done.
-type Filed = Result<(), Code>;
+pub(super) type Filed = Result<(), Code>;
 
 /// Files one opened envelope. A refusal has written nothing.
 pub(super) fn file(
@@ -44,13 +44,22 @@ pub(super) fn file(
             }
             Ok(Ok(()))
         }
-        // No task is known here, so nobody is its executor or its requester.
-        Payload::TaskStatus(_) | Payload::TaskArtifact(_) | Payload::TaskCancel(_) => {
-            Ok(Err(Code::NotFound))
+        Payload::TaskStatus(update) => task::status(engine, work, envelope, update, &opened.raw),
+        Payload::TaskArtifact(update) => {
+            task::artifact(engine, work, envelope, update, &opened.raw)
         }
+        Payload::TaskCancel(cancel) => task::cancel(engine, work, envelope, cancel),
         Payload::Message(payload) => match opened.meaning(verified.checked()) {
             Some(Meaning::Mail { from, to }) => {
-                mail(engine, work, envelope, opened, payload, [from, to])
+                let letter = Arrived { envelope, opened, payload, from, to };
+                match &payload.message.task_id {
+                    None => mail(engine, work, &letter),
+                    Some(id) => task::follow_up(engine, work, &letter, id),
+                }
+            }
+            Some(Meaning::Task { from, to, task: id, .. }) => {
+                let letter = Arrived { envelope, opened, payload, from, to };
+                task::request(engine, work, &letter, &id)
             }
             // A roster realm has no message requests: everybody in it is of one team.
             Some(Meaning::Request { .. }) | None => Ok(Err(Code::InvalidRequest)),
@@ -64,42 +73,84 @@ pub(super) fn file(
     }
 }
 
+/// A message from an agent to an agent.
+pub(super) struct Arrived<'a> {
+    pub(super) envelope: &'a Envelope,
+    pub(super) opened: &'a Opened,
+    pub(super) payload: &'a MessagePayload,
+    pub(super) from: &'a SessionName,
+    pub(super) to: &'a SessionName,
+}
+
+/// A message that consent and policy let in, before it is an item.
+pub(super) struct Admitted {
+    pub(super) sender: Member,
+    pub(super) session: SessionRow,
+    /// The message as it is kept.
+    pub(super) message: Value,
+    text: String,
+    consent: &'static str,
+}
+
 fn mail(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
-    envelope: &Envelope,
-    opened: &Opened,
-    payload: &MessagePayload,
-    [from, to]: [&SessionName; 2],
+    letter: &Arrived<'_>,
 ) -> Result<Filed, StoreError> {
-    let message = &payload.message;
-    if message.task_id.is_some() {
-        // It goes on with a task, and no task of its sender's is known here.
-        return Ok(Err(Code::NotFound));
+    match admit(engine, work, letter)? {
+        Ok(admitted) => keep(engine, work, letter, admitted, None).map(Ok),
+        Err(code) => Ok(Err(code)),
     }
+}
+
+/// Consent, then policy, in the order of §8.3. Nothing is written.
+pub(super) fn admit(
+    engine: &DaemonEngine,
+    work: &Work<'_, '_>,
+    letter: &Arrived<'_>,
+) -> Result<Result<Admitted, Code>, StoreError> {
+    let envelope = letter.envelope;
     let Some(sender) = engine.realm.member(&envelope.from.device).cloned() else {
         return Ok(Err(Code::NotMember));
     };
     // The person's consent (§6.9) has its place here, before anything tells which sessions exist.
     let own = engine.own().is_some_and(|(_, person)| person == envelope.from.person);
     let consent = if own { "self" } else { "guarded" };
-    let Some(session) = sessions::by_name(work.tx, to)? else {
+    let Some(session) = sessions::by_name(work.tx, letter.to)? else {
         return Ok(Err(Code::UnknownSession));
     };
+    if letter.payload.kind == MessageKind::Task && session.is_cli() {
+        // A terminal cannot do tasks.
+        return Ok(Err(Code::Refused));
+    }
     if inbox::by_id(work.tx, &envelope.id)?.is_some() {
         // Ids are random, so another machine chose this one to be mistaken for the item that has it.
         return Ok(Err(Code::InvalidRequest));
     }
-    let text = with_provenance(&opened.raw, &sender, from).to_string();
-    let bytes = text.len() as u64;
+    let message = with_provenance(&letter.opened.raw, &sender, letter.from);
+    let text = message.to_string();
     let quota = engine.config.quota;
     let (items, held) = inbox::held_from(work.tx, &sender.machine)?;
     if quota.items.is_some_and(|most| items >= most)
-        || quota.bytes.is_some_and(|most| held.saturating_add(bytes) > most)
+        || quota.bytes.is_some_and(|most| held.saturating_add(text.len() as u64) > most)
     {
         return Ok(Err(Code::RateLimited));
     }
     // The loop guard (§8.3) has its place here, last before an item is made.
+    Ok(Ok(Admitted { sender, session, message, text, consent }))
+}
+
+/// Makes an item of what was let in, and tells its sender and its session. A task request brings the summary of its chain.
+pub(super) fn keep(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    letter: &Arrived<'_>,
+    admitted: Admitted,
+    chain: Option<Value>,
+) -> Result<(), StoreError> {
+    let Arrived { envelope, payload, .. } = letter;
+    let Admitted { sender, session, text, consent, .. } = admitted;
+    let message = &payload.message;
     let reply_to = envelope.sealed().and_then(|sealed| sealed.reply_to);
     let row = InboxRow {
         seq: 0,
@@ -107,21 +158,24 @@ fn mail(
         from_device: sender.machine,
         from_person: PersonId::from(&sender.person),
         from_label: sender.label,
-        from_agent: Some(from.clone()),
+        from_agent: Some(letter.from.clone()),
         session: session.id,
         session_name: session.name.clone(),
-        kind: ItemKind::Message,
+        kind: match payload.kind {
+            MessageKind::Message => ItemKind::Message,
+            MessageKind::Task => ItemKind::Task,
+        },
         message_id: message.message_id.as_str().to_owned(),
         context_id: message.context().as_str().to_owned(),
-        task_id: None,
+        task_id: message.task_id,
         reply_to,
         preview: preview(message),
         attachments: attachments(message),
         consent: Some(consent.to_owned()),
         wake: payload.wake && session.tier == Tier::Push,
-        chain: None,
+        chain,
         stage: Stage::Delivered,
-        bytes,
+        bytes: text.len() as u64,
         ts: envelope.ts,
         arrived_at: work.wall(),
         exp: envelope.exp,
@@ -130,10 +184,10 @@ fn mail(
     let receipt = Receipt::of(envelope.id, ReceiptStage::Delivered);
     receipts::send(engine, work, &row.from_device, &receipt)?;
     if let Some(reply_to) = &reply_to {
-        stages::replied(engine, work, &row.from_device, reply_to, None)?;
+        let task = message.task_id.as_ref();
+        stages::replied(engine, work, &row.from_device, reply_to, task)?;
     }
-    subscriptions::inbox(engine, work, &row)?;
-    Ok(Ok(()))
+    subscriptions::inbox(engine, work, &row)
 }
 
 /// The message as it is kept: what the peer wrote, and who it is by the realm, whatever the peer said about that.

@@ -104,11 +104,7 @@ fn read(row: &Row<'_>) -> Read<InboxRow> {
 }
 
 /// Files an item with its message (JSON text, provenance written).
-pub(crate) fn insert(
-    tx: &mut Tx<'_>,
-    row: &InboxRow,
-    message: &str,
-) -> Result<(), StoreError> {
+pub(crate) fn insert(tx: &mut Tx<'_>, row: &InboxRow, message: &str) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO inbox (id, from_device, from_person, from_label, from_agent, session_id, session_name, kind,
            message_id, context_id, task_id, reply_to, preview, attachments, consent, wake, chain, stage, bytes, ts,
@@ -171,10 +167,7 @@ pub(crate) fn set_stage(
 }
 
 /// Items and bytes that one machine has here.
-pub(crate) fn held_from(
-    view: &View<'_>,
-    device: &MachineId,
-) -> Result<(u64, u64), StoreError> {
+pub(crate) fn held_from(view: &View<'_>, device: &MachineId) -> Result<(u64, u64), StoreError> {
     let row = view.row(
         "SELECT count(*), coalesce(sum(bytes), 0) FROM inbox WHERE from_device = ?1",
         params![device.as_str()],

@@ -73,6 +73,8 @@ CREATE TABLE sent (
 ) STRICT;
 CREATE INDEX sent_session ON sent(session_id, ts);
 CREATE INDEX sent_settled ON sent(settled_at);
+CREATE INDEX sent_task ON sent(task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX sent_open ON sent(exp) WHERE settled_at IS NULL;
 
 CREATE TABLE tasks (
   id TEXT NOT NULL, role TEXT NOT NULL, session_id INTEGER NOT NULL, session_name TEXT NOT NULL,
@@ -83,6 +85,7 @@ CREATE TABLE tasks (
   PRIMARY KEY (id, role)
 ) STRICT;
 CREATE INDEX tasks_session ON tasks(session_id, updated_at);
+CREATE INDEX tasks_state ON tasks(state, touched_at);
 
 CREATE TABLE idempotency (
   scope TEXT NOT NULL, key TEXT NOT NULL, hash TEXT NOT NULL, result TEXT NOT NULL, until INTEGER NOT NULL,

@@ -125,6 +125,43 @@ pub(crate) fn set_stage(
     Ok(())
 }
 
+/// What a relay took and nobody received before its time ran out, at or before `before`, the oldest first.
+pub(crate) fn overdue(view: &View<'_>, before: Ms, limit: usize) -> Result<Vec<Ulid>, StoreError> {
+    view.rows(
+        "SELECT id FROM sent WHERE settled_at IS NULL AND stage = 'relayed' AND exp <= ?1 ORDER BY exp LIMIT ?2",
+        params![before.as_i64(), i64::try_from(limit).unwrap_or(i64::MAX)],
+        |row| Columns::of(row).value(),
+    )
+}
+
+/// The tasks of which an update expired at `at`.
+pub(crate) fn unheard(view: &View<'_>, at: Ms) -> Result<Vec<Ulid>, StoreError> {
+    view.rows(
+        "SELECT DISTINCT task_id FROM sent
+         WHERE settled_at = ?1 AND stage = 'expired' AND type IN ('task.status', 'task.artifact')
+         ORDER BY task_id",
+        params![at.as_i64()],
+        |row| Columns::of(row).value(),
+    )
+}
+
+/// The messages that a session of this machine sent about a task after its request, newest first.
+pub(crate) fn follow_ups(
+    view: &View<'_>,
+    task: &Ulid,
+    request: &Ulid,
+    limit: usize,
+) -> Result<Vec<SentRow>, StoreError> {
+    view.rows(
+        &format!(
+            "SELECT {COLUMNS} FROM sent WHERE task_id = ?1 AND id <> ?2 AND type = 'message'
+             ORDER BY ts DESC, rowid DESC LIMIT ?3"
+        ),
+        params![task.as_str(), request.as_str(), i64::try_from(limit).unwrap_or(i64::MAX)],
+        read,
+    )
+}
+
 fn history_text(history: &[Step]) -> Result<String, StoreError> {
     serde_json::to_string(history).map_err(|_| StoreError::Other)
 }

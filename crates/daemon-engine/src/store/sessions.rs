@@ -44,7 +44,8 @@ impl SessionRow {
     }
 }
 
-const COLUMNS: &str = "id, key_hash, name, agent, tier, state, repo, branch, doing, features, host, since, kept_at,
+const COLUMNS: &str =
+    "id, key_hash, name, agent, tier, state, repo, branch, doing, features, host, since, kept_at,
   closed_at";
 
 fn read(row: &Row<'_>) -> Read<SessionRow> {
@@ -105,10 +106,7 @@ pub(crate) fn keep_live(tx: &mut Tx<'_>, now: Ms) -> Result<usize, StoreError> {
 }
 
 /// The session of a key, ended ones included.
-pub(crate) fn by_key(
-    view: &View<'_>,
-    key_hash: &str,
-) -> Result<Option<SessionRow>, StoreError> {
+pub(crate) fn by_key(view: &View<'_>, key_hash: &str) -> Result<Option<SessionRow>, StoreError> {
     view.row(
         &format!("SELECT {COLUMNS} FROM sessions WHERE key_hash = ?1"),
         params![key_hash],
@@ -174,11 +172,7 @@ pub(crate) fn update(tx: &mut Tx<'_>, row: &SessionRow) -> Result<(), StoreError
 }
 
 /// Hands a session's unfinished business to its successor: items not read, tasks not ended, sends not settled.
-pub(crate) fn hand_over(
-    tx: &mut Tx<'_>,
-    from: SessionId,
-    to: SessionId,
-) -> Result<(), StoreError> {
+pub(crate) fn hand_over(tx: &mut Tx<'_>, from: SessionId, to: SessionId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE inbox SET session_id = ?2 WHERE session_id = ?1 AND stage <> 'read'",
         params![from.0, to.0],

@@ -8,7 +8,7 @@ use crate::config::Retention;
 
 /// Deletes what is past its time and returns how many rows went.
 ///
-/// Never by age: unread items of a live or kept session.
+/// Never by age: unread items of a live or kept session, and tasks that have not ended.
 pub(crate) fn run(tx: &mut Tx<'_>, keep: &Retention, now: Ms) -> Result<usize, StoreError> {
     let at = |days: u16| now.minus(u64::from(days) * DAY_MS).as_i64();
     let mut rows = 0;
@@ -26,6 +26,11 @@ pub(crate) fn run(tx: &mut Tx<'_>, keep: &Retention, now: Ms) -> Result<usize, S
     rows += tx.execute(
         "DELETE FROM sent WHERE settled_at <= ?1 OR (settled_at IS NULL AND exp <= ?1)",
         params![at(keep.sent_days)],
+    )?;
+    rows += tx.execute(
+        "DELETE FROM tasks WHERE updated_at <= ?1 AND state IN
+           ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')",
+        params![at(keep.task_days)],
     )?;
     rows += tx.execute(
         "DELETE FROM sessions WHERE closed_at IS NOT NULL

@@ -130,6 +130,13 @@ impl Bench {
         self.relay.acks_by(at).iter().any(|id| id == env["id"].as_str().unwrap())
     }
 
+    /// What is sealed in an envelope for a member's machine.
+    pub(crate) fn opened(&self, to: usize, env: &Value) -> Value {
+        let checked = messaging_core::envelope::Checked::read(env.clone()).unwrap();
+        let enc = [&self.daemons[to].keys.identity.enc];
+        messaging_core::seal::testing::open_unverified(&checked, &enc).unwrap().raw
+    }
+
     /// What a daemon answered to envelopes, opened: `(ref, stage, code)` of each receipt that it sent to `to`.
     pub(crate) fn receipts(&self, from: usize, to: usize) -> Vec<(String, String)> {
         let keys = &self.daemons[to].keys;

@@ -1,6 +1,8 @@
 //! Writes the files that are made from the code, and says which of them are out of date.
 
 mod codes_page;
+mod events_page;
+mod help_sections;
 mod methods_page;
 mod schemas;
 pub(crate) mod spec;
@@ -21,8 +23,13 @@ const OWNED: [&str; 1] = ["spec-vectors/schemas"];
 /// Every generated file, as the code of this moment has it; what the code lacks for them goes to `faults`.
 fn pages(faults: &mut Vec<String>) -> Result<Vec<Page>, Vec<String>> {
     let files = tree::text_files()?;
-    let mut pages =
-        vec![where_page::page(&files, faults), codes_page::page(), methods_page::page()];
+    let mut pages = vec![
+        where_page::page(&files, faults),
+        codes_page::page(),
+        methods_page::page(),
+        events_page::page(),
+    ];
+    pages.extend(help_sections::pages(faults));
     pages.extend(schemas::pages());
     Ok(pages)
 }

@@ -59,6 +59,7 @@ impl RelayEngine {
         let Ready { id, exp, .. } = env;
         let text = env.deliver.env();
         let bytes = text.len() as u64;
+        let staged_before = self.staged.len();
         if let Err(full) = self.fits(turn, sender, recipient, bytes)? {
             // A resend takes no room: it is known before it is refused.
             if self.seen_before(turn, sender, id, &env.digest)? {
@@ -67,6 +68,7 @@ impl RelayEngine {
             return Err(self.full(full, out));
         }
         self.queue_full = false;
+        let made_room = self.staged.len() > staged_before;
         let remembered = Seen { digest: env.digest, until: exp.plus(CLOCK_SKEW_MS) };
         let is_new = seen::insert(&mut turn.tx, sender, id, &remembered)?;
         if is_new {
@@ -90,8 +92,8 @@ impl RelayEngine {
         let pos = match queue::insert(&mut turn.tx, &row) {
             Ok(pos) => pos,
             Err(error) => {
-                if is_new {
-                    // It is refused alone: the id is not remembered either.
+                if is_new && !made_room {
+                    // It is refused alone: the id is not remembered either. What else it wrote takes the batch with it.
                     seen::delete(&mut turn.tx, sender, id)?;
                     turn.tx.undone();
                 }

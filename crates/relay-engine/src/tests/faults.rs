@@ -54,6 +54,33 @@ fn a_write_that_fails_alone_is_refused_alone() {
 }
 
 #[test]
+fn a_send_that_made_room_and_then_failed_is_counted_right() {
+    for (step, how) in (0..5).flat_map(|step| WAYS.map(|how| (step, how))) {
+        let mut rig = Rig::with(|config| config.limits.queue_per_sender = 1);
+        let team = rig.team();
+        let (alice, bob) = (team.alice.clone(), team.bob.clone());
+        let a = rig.connect(&alice, &team.id);
+        let exp = rig.now.wall.0 + 1_000;
+        let short = rig.mail_with(&team, &alice, &bob, |env| env["exp"] = json!(exp));
+        rig.say(a, &send(&short));
+        rig.now.wall = rig.now.wall.plus(1_000);
+        let env = rig.mail(&team, &alice, &bob);
+        rig.look(a);
+        rig.relay.set_faults(FaultPlan::nth(step, how, StoreError::Full));
+        let replies = rig.ask(a, &send(&env));
+        if replies != [acked(&env)] {
+            nacked(&replies, &env["id"], "internal");
+        }
+        audit(&rig);
+        assert_eq!(rig.ask(a, &send(&env)), [acked(&env)], "{step} {how:?}");
+        audit(&rig);
+        assert_eq!(rig.queued(), 1, "{step} {how:?}");
+        let more = rig.mail(&team, &alice, &bob);
+        nacked(&rig.ask(a, &send(&more)), &more["id"], "rate_limited");
+    }
+}
+
+#[test]
 fn a_failed_commit_refuses_every_send_in_it_and_nothing_of_it_is_seen() {
     for how in WAYS {
         let (mut rig, team, a, b) = pair();

@@ -37,11 +37,7 @@ pub fn check(value: &Value) -> Result<(), Failure> {
 /// The length of a text in UTF-16 code units, the unit of every length in the protocol.
 #[must_use]
 pub fn utf16_len(text: &str) -> usize {
-    if text.is_ascii() {
-        text.len()
-    } else {
-        text.encode_utf16().count()
-    }
+    if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
 }
 
 /// The longest start of `text` of at most `units` UTF-16 units that splits no character.
@@ -61,4 +57,43 @@ pub fn utf16_cut(text: &str, units: usize) -> &str {
 #[must_use]
 pub fn print(value: &Value) -> String {
     alloc::format!("{value}")
+}
+
+/// About the memory that a value holds, bytes: its texts, and a price for each value, member and object.
+///
+/// A text of a given length can become a value a hundred times as large (`{"":0}`), so whoever keeps values of others
+/// counts them by this and not by the length of what came. Cost: one walk.
+#[must_use]
+pub fn weight(value: &Value) -> usize {
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => {
+            items.iter().fold(0, |sum: usize, item| sum.saturating_add(weight(item)))
+        }
+        Value::Object(members) => members.iter().fold(OBJECT_COST, |sum: usize, (name, member)| {
+            sum.saturating_add(name.len()).saturating_add(weight(member))
+        }),
+    };
+    inner.saturating_add(VALUE_COST)
+}
+
+/// A value and its name, as they stand in a container.
+const VALUE_COST: usize = 64;
+/// The first leaf of a map.
+const OBJECT_COST: usize = 640;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_weighs_what_it_holds_and_not_what_its_text_was_long() {
+        let weigh = |text: &str| weight(&parse(text.as_bytes(), 1 << 20).unwrap());
+        assert!(weigh(&alloc::format!("\"{}\"", "x".repeat(1_000))) >= 1_000);
+        let zeros = alloc::format!("[{}0]", "0,".repeat(999));
+        assert!(weigh(&zeros) >= 32_000, "a thousand values of two bytes each");
+        let objects = alloc::format!("[{}0]", "{\"\":0},".repeat(999));
+        assert!(weigh(&objects) >= 600_000, "and a thousand objects of eight");
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use messaging_core::envelope::Glance;
 use messaging_core::ids::{MachineId, Ulid};
+use messaging_core::json;
 use messaging_core::time::Mono;
 use serde_json::Value;
 
@@ -15,13 +16,13 @@ use crate::budgets::Budget;
 pub(super) struct Waiting {
     pub(super) env: Value,
     pub(super) glance: Glance,
-    bytes: usize,
+    /// What it counts against the room while it waits.
+    weight: usize,
 }
 
 impl Waiting {
     pub(super) fn new(env: Value, glance: Glance) -> Self {
-        let body = env.get("body").and_then(Value::as_str).map_or(0, str::len);
-        Self { env, glance, bytes: body.saturating_add(HEADER_COST) }
+        Self { env, glance, weight: 0 }
     }
 
     fn key(&self) -> Key {
@@ -74,7 +75,7 @@ impl WaitingRoom {
 
     /// Keeps a delivery until the roster has more. One that does not fit is let go.
     pub(super) fn wait_for_roster(&mut self, waiting: Waiting) {
-        if self.admit(&waiting) {
+        if let Some(waiting) = self.admit(waiting) {
             self.roster.push_back(waiting);
         }
     }
@@ -90,7 +91,7 @@ impl WaitingRoom {
     pub(super) fn queue_behind_budget(&mut self, waiting: Waiting) -> Option<Waiting> {
         match waiting.budget() {
             Some(key) if self.budgets.contains_key(&key) => {
-                if self.admit(&waiting)
+                if let Some(waiting) = self.admit(waiting)
                     && let Some(line) = self.budgets.get_mut(&key)
                 {
                     line.list.push_back(waiting);
@@ -104,7 +105,7 @@ impl WaitingRoom {
     /// Keeps a delivery, ahead of later ones of its sender, until its budget has room.
     pub(super) fn wait_for_budget(&mut self, waiting: Waiting, budget: Budget, until: Mono) {
         let Some(device) = waiting.glance.device else { return };
-        if self.admit(&waiting) {
+        if let Some(waiting) = self.admit(waiting) {
             let line = self
                 .budgets
                 .entry((device, budget))
@@ -138,25 +139,74 @@ impl WaitingRoom {
         *self = Self::default();
     }
 
-    fn admit(&mut self, waiting: &Waiting) -> bool {
-        let bytes = self.bytes.saturating_add(waiting.bytes);
-        let fits = bytes <= MOST_BYTES && self.keys.len() < MOST_WAITING;
-        if fits {
-            self.bytes = bytes;
-            self.keys.insert(waiting.key());
+    /// Counts a delivery in; none when it does not fit.
+    fn admit(&mut self, mut waiting: Waiting) -> Option<Waiting> {
+        if self.keys.len() >= MOST_WAITING {
+            return None;
         }
-        fits
+        // Not the length of its text: a relay can send a megabyte that becomes a hundred.
+        waiting.weight = json::weight(&waiting.env);
+        let bytes = self.bytes.saturating_add(waiting.weight);
+        if bytes > MOST_BYTES {
+            return None;
+        }
+        self.bytes = bytes;
+        self.keys.insert(waiting.key());
+        Some(waiting)
     }
 
     fn forget(&mut self, waiting: &Waiting) {
-        self.bytes = self.bytes.saturating_sub(waiting.bytes);
+        self.bytes = self.bytes.saturating_sub(waiting.weight);
         self.keys.remove(&waiting.key());
     }
 }
 
-/// What one delivery holds beside its body, about.
-const HEADER_COST: usize = 2_048;
-/// Most bytes that may wait.
+/// Most bytes that may wait, about, as they stand in memory.
 const MOST_BYTES: usize = 16 * 1_048_576;
 /// Most deliveries that may wait.
 const MOST_WAITING: usize = 1_024;
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::random;
+    use messaging_core::testing::SeededRandom;
+    use messaging_core::time::Ms;
+    use serde_json::json;
+
+    use super::*;
+
+    fn delivery(n: u64, more: Value) -> Waiting {
+        let id = random::ulid(Ms(n), &mut SeededRandom::new(n));
+        let device = MachineId::from_bytes(&[3; 32]);
+        let env = json!({"id": id, "from": {"device": device}, "type": "message", "more": more});
+        let glance = Glance::of(&env).unwrap();
+        Waiting::new(env, glance)
+    }
+
+    fn waits(room: &WaitingRoom) -> usize {
+        assert_eq!(room.roster.len(), room.keys.len());
+        room.roster.len()
+    }
+
+    #[test]
+    fn no_more_wait_than_the_room_holds_whatever_they_are_made_of() {
+        let zeros = Value::Array(vec![json!(0); 200_000]);
+        let objects = Value::Array(vec![json!({"": 0}); 20_000]);
+        let text = json!("x".repeat(700_000));
+        for (more, come, most) in
+            [(text, 40, 23), (zeros, 3, 1), (objects, 3, 1), (json!(0), 1_100, 1_024)]
+        {
+            let mut room = WaitingRoom::default();
+            for n in 0..come {
+                room.wait_for_roster(delivery(n, more.clone()));
+            }
+            assert_eq!(waits(&room), most);
+            assert!(room.bytes <= MOST_BYTES);
+            // What leaves makes room for what comes.
+            drop(room.leave_roster());
+            assert_eq!(room.bytes, 0);
+            room.wait_for_roster(delivery(2_000, json!("x")));
+            assert_eq!(waits(&room), 1);
+        }
+    }
+}

@@ -120,7 +120,12 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         return Ok(());
     }
     while let Some(waiting) = engine.inbound.room.leave_budget(work.mono()) {
-        take(engine, work, waiting, Patience::MayWait)?;
+        if engine.inbound.room.must_queue_behind_roster(&waiting) {
+            // An earlier one of this sender went there when its turn came.
+            engine.inbound.room.wait_for_roster(waiting);
+        } else {
+            take(engine, work, waiting, Patience::MayWait)?;
+        }
     }
     Ok(())
 }
@@ -152,6 +157,8 @@ fn take(
         }
         Outcome::Behind { env, signer, seq } => match patience {
             Patience::EndsAt(asked) if seq <= asked => withhold(engine, work, &env, signer, seq)?,
+            // Its proof is kept already; the relay sends it again.
+            _ if engine.realm.just_asked_for(&signer, work.mono()) => {}
             Patience::EndsAt(_) | Patience::MayWait => {
                 engine.inbound.room.wait_for_roster(Waiting::new(env, glance));
                 link::sync_to(engine, work, seq);
@@ -172,7 +179,7 @@ fn withhold(
     seq: u64,
 ) -> Result<(), StoreError> {
     evidence::keep(work.tx, evidence::Kind::Ahead, work.wall(), &env.to_string())?;
-    engine.realm.pause_for(signer, seq);
+    engine.realm.pause_for(signer, seq, work.mono());
     engine.link.report(work, "the relay withholds roster entries that a member has seen");
     Ok(())
 }

@@ -12,6 +12,7 @@ use messaging_core::code::Failure;
 use messaging_core::ids::{Hash, Label, MachineId, PersonId, RosterPerson};
 use messaging_core::realm::RosterView;
 use messaging_core::roster::{Applied, Entry, EntryStanding, Live, Member, Op, Roster, RosterHead};
+use messaging_core::time::Mono;
 use messaging_store::{StoreError, View};
 use serde_json::Value;
 
@@ -30,10 +31,18 @@ pub(crate) struct Realm {
     roster: Roster,
     /// The other members that the relay says are connected.
     online: BTreeSet<MachineId>,
-    /// Members that named a head which the relay did not provide, with its number. Sends pause until it is reached.
-    ahead: BTreeMap<MachineId, u64>,
+    /// Members that named a head which the relay did not provide. Sends pause until it is reached.
+    ahead: BTreeMap<MachineId, Ahead>,
     /// The standing alarms, as stored.
     divergence: Vec<Divergence>,
+}
+
+/// A head that a member named and the relay did not provide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ahead {
+    seq: u64,
+    /// When the relay was last asked for it in vain.
+    at: Mono,
 }
 
 /// What became of an entry.
@@ -141,11 +150,18 @@ impl Realm {
     }
 
     /// Holds sends until the chain reaches `seq` or the signer is no member any more.
-    pub(crate) fn pause_for(&mut self, signer: MachineId, seq: u64) {
+    pub(crate) fn pause_for(&mut self, signer: MachineId, seq: u64, now: Mono) {
         if self.roster.member(&signer).is_some() {
-            let held = self.ahead.entry(signer).or_insert(seq);
-            *held = (*held).max(seq);
+            let held = self.ahead.entry(signer).or_insert(Ahead { seq, at: now });
+            held.seq = held.seq.max(seq);
+            held.at = now;
         }
+    }
+
+    /// Whether the relay was asked in vain a moment ago for entries that this member says there are. Without that, a member
+    /// could have this machine ask as often as it sends.
+    pub(crate) fn just_asked_for(&self, signer: &MachineId, now: Mono) -> bool {
+        self.ahead.get(signer).is_some_and(|ahead| now.since(ahead.at) < ASK_AGAIN_MS)
     }
 
     /// Whether the chain has this very entry at its number.
@@ -160,7 +176,7 @@ impl Realm {
     fn unpause(&mut self) {
         let head = self.roster.head().map_or(0, |head| head.seq);
         let roster = &self.roster;
-        self.ahead.retain(|signer, seq| *seq > head && roster.member(signer).is_some());
+        self.ahead.retain(|signer, ahead| ahead.seq > head && roster.member(signer).is_some());
     }
 }
 
@@ -275,3 +291,6 @@ pub(crate) fn adopt(
     engine.config.relay = Some(config.relay.clone());
     Ok(())
 }
+
+/// Before the same member's word makes this machine ask for entries again; a relay redelivers after ten seconds.
+const ASK_AGAIN_MS: u64 = 5_000;

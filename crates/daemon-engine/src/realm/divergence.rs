@@ -36,6 +36,9 @@ pub(crate) struct Divergence {
 
 /// How many alarms stand at most; the first ones tell the story.
 const KEPT: usize = 16;
+/// How many of them one signer can raise: each new head of another history would be one more, and a hostile member could
+/// otherwise leave no room for the others'.
+const KEPT_OF_ONE: usize = 2;
 
 /// The stored alarms that their evidence still proves.
 pub(super) fn load(view: &View<'_>, roster: &Roster) -> Result<Vec<Divergence>, StoreError> {
@@ -62,7 +65,8 @@ fn proves(envelope: &str, roster: &Roster) -> bool {
     }
 }
 
-/// Raises the alarm for a verified envelope and keeps the envelope. One alarm stands for one signer and place.
+/// Raises the alarm for a verified envelope and keeps the envelope. One alarm stands for one signer and place, and few for
+/// one signer.
 pub(crate) fn raise(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
@@ -76,7 +80,8 @@ pub(crate) fn raise(
     let standing = &engine.realm.divergence;
     let known =
         |alarm: &Divergence| alarm.device == device && alarm.seq == seq && alarm.theirs == theirs;
-    if standing.iter().any(known) || standing.len() >= KEPT {
+    let of_this_one = standing.iter().filter(|alarm| alarm.device == device).count();
+    if standing.iter().any(known) || of_this_one >= KEPT_OF_ONE || standing.len() >= KEPT {
         return Ok(());
     }
     let kind = evidence::Kind::Diverged;

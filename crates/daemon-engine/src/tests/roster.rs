@@ -225,8 +225,9 @@ fn a_withheld_entry_leaves_the_envelope_unacknowledged_kept_and_sends_paused() {
     bench.advance(120_000);
     assert_eq!(bench.relay.sent_by(1).len(), before, "sends pause");
     assert_eq!(bench.stage(&bob, &id), "accepted");
-    // The entries come after all.
+    // The entries come after all, and the relay sends it again.
     bench.relay.shows = None;
+    bench.advance(10_000);
     bench.deliver(1, &env);
     assert_eq!(bench.texts(&bob), ["ahead"]);
     assert!(bench.acked(1, &env));
@@ -551,4 +552,50 @@ fn env_never_acked(bench: &Bench, env: &Value) {
         !bench.acked(1, env),
         "the relay queues no presence, so there is nothing to acknowledge"
     );
+}
+
+#[test]
+fn a_member_that_claims_to_have_seen_more_makes_this_machine_ask_now_and_then() {
+    let mut bench = Bench::connected(&THREE);
+    bench.session(1, "web", json!({}));
+    bench.advance(3_000);
+    let claim = |bench: &mut Bench| {
+        let mut env = bench.forge(2, 1, mail("web", "x"));
+        env["anchor"]["seq"] = json!(99);
+        let env = bench.sign(2, env);
+        bench.deliver(1, &env);
+        assert!(!bench.acked(1, &env) && !bench.is_seen(1, &env));
+    };
+    for _ in 0..50 {
+        claim(&mut bench);
+    }
+    assert_eq!(bench.relay.heard_from(1, "roster.sync"), 1);
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Ahead), 1);
+    bench.advance(5_000);
+    claim(&mut bench);
+    assert_eq!(bench.relay.heard_from(1, "roster.sync"), 2);
+    assert!(bench.engine(1).link.is_ready());
+}
+
+#[test]
+fn one_signer_cannot_take_up_the_room_for_alarms() {
+    let mut bench = Bench::connected(&THREE);
+    bench.advance(3_000);
+    let claim = |bench: &mut Bench, by: usize, hash: &str| {
+        let mut env = bench.forge(by, 1, mail("web", "x"));
+        env["anchor"]["hash"] = json!(hash);
+        let env = bench.sign(by, env);
+        bench.deliver(1, &env);
+    };
+    for n in 0..40 {
+        let hash = messaging_core::ids::Hash::from_bytes(&[n; 32]).to_string();
+        claim(&mut bench, 2, &hash);
+    }
+    assert_eq!(bench.engine(1).realm.divergence().len(), 2);
+    let theirs = other_history(&bench).head().unwrap().hash.to_string();
+    claim(&mut bench, 0, &theirs);
+    let signers: Vec<_> =
+        bench.engine(1).realm.divergence().iter().map(|alarm| alarm.device).collect();
+    assert_eq!(signers.last(), Some(&bench.machine(0)), "another's proof still counts");
+    assert_eq!(evidence_rows(&bench, 1, evidence::Kind::Diverged), 3);
 }

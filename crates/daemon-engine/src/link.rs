@@ -208,8 +208,16 @@ pub(crate) fn join_realm(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
     settle(engine, work);
 }
 
-/// Dials at once when the link waits for its next try: the machine woke, or somebody needs the relay now.
+/// Dials at once: the machine woke. A link that was up when it fell asleep is as good as dead, and only silence would tell.
+/// A guest's conversation is left to its own time.
 pub(crate) fn redial_now(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
+    if engine.link.guest.is_some() {
+        return;
+    }
+    if !matches!(engine.link.phase, Phase::Off | Phase::Waiting { .. }) {
+        hang_up(engine, work);
+        settle(engine, work);
+    }
     if let Phase::Waiting { until } = &mut engine.link.phase {
         *until = work.now.mono;
     }

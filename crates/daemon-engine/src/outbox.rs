@@ -149,6 +149,8 @@ pub(crate) fn nacked(
         Code::Duplicate => acked(engine, work, &id),
         Code::RateLimited => {
             let wait = nack.retry_after_ms.unwrap_or_else(|| doubling(&row, 5_000, 300_000));
+            // Whatever the relay says: later mail to the same machine waits behind this.
+            let wait = wait.min(LONGEST_WAIT_MS);
             outbox::put_off(work.tx, row.seq, nack.code, work.wall().plus(wait))
         }
         Code::Internal | Code::RelayUnavailable => {
@@ -169,6 +171,19 @@ pub(crate) fn nacked(
 pub(crate) fn synced(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     if outbox::has_put_off(work.tx, Code::RosterConflict, work.wall())? {
         outbox::release(work.tx, Code::RosterConflict, work.wall())?;
+        engine.outbox.changed = true;
+    }
+    Ok(())
+}
+
+/// Lets go what waits for a time that no refusal sets: the clock was ahead when it was put off, and is right again.
+pub(crate) fn unstick(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+) -> Result<(), StoreError> {
+    let latest = work.wall().plus(LONGEST_WAIT_MS);
+    if outbox::waits_past(work.tx, latest)? {
+        outbox::release_past(work.tx, latest, work.wall())?;
         engine.outbox.changed = true;
     }
     Ok(())
@@ -235,6 +250,8 @@ const SENDS_PER_SECOND: u64 = 8;
 const BYTES_PER_MINUTE: u64 = 30 * 1_048_576;
 /// A relay that answers nothing for so long is not there any more.
 const ANSWER_MS: u64 = 60_000;
+/// The longest that a refusal puts a row off.
+const LONGEST_WAIT_MS: u64 = 3_600_000;
 /// Most rows that may wait before new mail is refused.
 const MAX_ROWS: u64 = 5_000;
 /// Most bytes that may wait before new mail is refused.

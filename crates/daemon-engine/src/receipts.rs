@@ -11,9 +11,9 @@ use messaging_store::StoreError;
 
 use crate::engine::DaemonEngine;
 use crate::outbound::{self, Letter, Target};
-use crate::stages;
 use crate::store::inbox::{self, InboxRow};
 use crate::work::{Work, judged};
+use crate::{outbox, stages};
 
 /// Moves an inbox item to `handed_to_agent` or `read` and tells its sender. A stage that was reached changes nothing.
 ///
@@ -34,7 +34,8 @@ pub(crate) fn advance(
     Ok(true)
 }
 
-/// Tells a sender that its envelope is refused.
+/// Tells a sender that its envelope is refused; while the outbox is full, it is not told: a member that stopped the sends
+/// must not fill the disk with answers.
 pub(crate) fn reject(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
@@ -42,6 +43,9 @@ pub(crate) fn reject(
     id: Ulid,
     code: Code,
 ) -> Result<(), StoreError> {
+    if !engine.is_me(to) && judged(outbox::check_room(work.tx))?.is_err() {
+        return Ok(());
+    }
     send(engine, work, to, &Receipt::rejected(id, code))
 }
 

@@ -6,7 +6,7 @@ use messaging_store::{StoreError, View};
 
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
-use crate::store::sweep;
+use crate::store::{seen, sweep};
 use crate::tasks::executor;
 use crate::work::Work;
 use crate::{outbox, sessions, stages};
@@ -31,6 +31,11 @@ impl Timers {
         Some(self.minute.min(self.retention))
     }
 
+    /// The machine woke: the minute is over.
+    pub(crate) fn woke(&mut self, now: Mono) {
+        self.minute = now;
+    }
+
     /// Whether a sweep deleted rows since this was asked last.
     pub(crate) fn take_swept(&mut self) -> bool {
         std::mem::take(&mut self.swept)
@@ -43,6 +48,8 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
     if engine.timers.minute <= now {
         engine.timers.minute = now.plus(MINUTE_MS);
         outbox::expire(engine, work)?;
+        outbox::unstick(engine, work)?;
+        seen::forget(work.tx, work.wall())?;
         sessions::sweep(engine, work)?;
         stages::expire(engine, work)?;
         executor::repeat(engine, work)?;

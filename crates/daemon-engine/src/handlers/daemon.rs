@@ -54,7 +54,7 @@ pub(super) fn woke(
     _: Nothing,
 ) -> Handled<Done> {
     link::redial_now(engine, work);
-    crate::sessions::sweep(engine, work)?;
+    engine.timers.woke(work.mono());
     engine.presence.changed();
     Ok(Answer::Now(Done::OK))
 }

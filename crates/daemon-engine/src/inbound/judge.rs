@@ -249,7 +249,8 @@ fn over_budget(
 /// How a refusal's answer is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Count {
-    /// By the envelope's own budget, now; without room there is no answer.
+    /// By the envelope's own budget, now; without room there is neither an answer nor a mark, so that a sender cannot
+    /// fill the store faster than its budget allows. What ends there would end there again.
     Charge,
     /// It was counted.
     Charged,
@@ -271,7 +272,6 @@ fn refuse(
         drop_silently(work, Some(device), word_of(envelope), code);
         return Ok(Outcome::Unacked);
     };
-    mark(work, checked)?;
     let paid = match count {
         Count::Charge => {
             let budget = Budget::of(envelope);
@@ -280,6 +280,9 @@ fn refuse(
         Count::Charged => true,
         Count::Silent => false,
     };
+    if paid || count != Count::Charge {
+        mark(work, checked)?;
+    }
     if sealed.kind == SealedType::Receipt || !paid {
         drop_silently(work, Some(device), word_of(envelope), code);
     } else {

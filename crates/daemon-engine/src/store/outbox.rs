@@ -156,6 +156,20 @@ pub(crate) fn has_put_off(view: &View<'_>, code: Code, now: Ms) -> Result<bool, 
     Ok(row.is_some())
 }
 
+/// Whether a row waits for a time after `latest`.
+pub(crate) fn waits_past(view: &View<'_>, latest: Ms) -> Result<bool, StoreError> {
+    let sql = "SELECT 1 FROM outbox WHERE next_at > ?1 LIMIT 1";
+    Ok(view.row(sql, params![latest.as_i64()], |_| Ok(()))?.is_some())
+}
+
+/// Lets the rows that wait for a time after `latest` go now.
+pub(crate) fn release_past(tx: &mut Tx<'_>, latest: Ms, now: Ms) -> Result<usize, StoreError> {
+    tx.execute(
+        "UPDATE outbox SET next_at = ?2 WHERE next_at > ?1",
+        params![latest.as_i64(), now.as_i64()],
+    )
+}
+
 /// Takes a row out.
 pub(crate) fn delete(tx: &mut Tx<'_>, seq: i64) -> Result<(), StoreError> {
     tx.execute("DELETE FROM outbox WHERE seq = ?1", params![seq])?;

@@ -28,3 +28,8 @@ pub(crate) fn mark(
     )?;
     Ok(())
 }
+
+/// Forgets the envelopes that are past their time: nobody can send them again. Returns how many.
+pub(crate) fn forget(tx: &mut Tx<'_>, now: Ms) -> Result<usize, StoreError> {
+    tx.execute("DELETE FROM seen WHERE until <= ?1", params![now.as_i64()])
+}

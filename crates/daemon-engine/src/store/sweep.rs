@@ -12,7 +12,6 @@ use crate::config::Retention;
 pub(crate) fn run(tx: &mut Tx<'_>, keep: &Retention, now: Ms) -> Result<usize, StoreError> {
     let at = |days: u16| now.minus(u64::from(days) * DAY_MS).as_i64();
     let mut rows = 0;
-    rows += tx.execute("DELETE FROM seen WHERE until <= ?1", params![now.as_i64()])?;
     rows += tx.execute("DELETE FROM idempotency WHERE until <= ?1", params![now.as_i64()])?;
     rows += tx.execute(
         "DELETE FROM inbox WHERE stage = 'read' AND read_at <= ?1",

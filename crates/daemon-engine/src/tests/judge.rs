@@ -306,3 +306,44 @@ fn a_frame_that_is_no_envelope_breaks_nothing() {
     bench.advance(2_000);
     assert!(bench.engine(1).link.is_ready());
 }
+
+#[test]
+fn an_item_whose_mark_is_gone_is_neither_filed_again_nor_refused() {
+    let mut bench = bench();
+    let alice = bench.session(0, "api", json!({}));
+    let id = bench.send(&alice, "bob/web", "once");
+    let env = bench.relay.sent_by(0).pop().unwrap();
+    assert_eq!(env["id"], json!(id));
+    bench.advance(1_000);
+    let store = bench.kill(1);
+    let store = super::bench::write(store, |tx| {
+        tx.execute("DELETE FROM seen", ())?;
+        Ok(())
+    });
+    bench.start(1, store);
+    bench.advance(2_000);
+    // Its session is gone too: that is no reason to say that it was not delivered.
+    bench.deliver(1, &env);
+    assert!(bench.is_seen(1, &env));
+    assert_eq!(bench.count(1, "SELECT count(*) FROM inbox"), 1);
+    assert_eq!(bench.answer_to(1, 0, &env).as_deref(), Some("delivered"), "the first answer alone");
+    assert_eq!(bench.stage(&alice, &id), "delivered");
+}
+
+#[test]
+fn what_ends_at_the_addressee_is_paid_for_or_leaves_no_trace() {
+    let mut bench = bench();
+    bench.advance(61_000);
+    let sent: Vec<Value> = (0..70)
+        .map(|_| {
+            let env = bench.forge(0, 2, mail("web", "x"));
+            bench.deliver(1, &env);
+            assert!(bench.acked(1, &env));
+            env
+        })
+        .collect();
+    bench.advance(30_000);
+    let traces = sent.iter().filter(|env| bench.is_seen(1, env)).count();
+    assert_eq!(traces, 60, "a mark for each answer that its sender's budget paid for");
+    assert_eq!(bench.receipts(1, 0).len(), 60);
+}

@@ -347,3 +347,81 @@ fn requests_have_names_of_their_own() {
     let names: BTreeSet<String> = (0..1_000).map(|_| link.req().to_string()).collect();
     assert_eq!(names.len(), 1_000);
 }
+
+#[test]
+fn no_refusal_puts_mail_off_for_more_than_an_hour() {
+    let (mut bench, alice, id) = nacked(Code::RateLimited, Some(u64::MAX >> 12), 1);
+    bench.advance(3_599_000);
+    assert_eq!(bench.stage(&alice, &id), "accepted");
+    bench.advance(2_000);
+    assert_eq!(bench.stage(&alice, &id), "delivered");
+}
+
+#[test]
+fn mail_put_off_while_the_clock_was_ahead_goes_when_it_is_right_again() {
+    let year = 365 * 86_400_000;
+    let mut bench = Bench::connected(&TWO);
+    let alice = bench.session(0, "api", json!({}));
+    let bob = bench.session(1, "web", json!({}));
+    bench.advance(3_000);
+    let right = bench.now.wall;
+    // Only this machine's clock is wrong: what it seals before is good, what the relay says is heard too late.
+    bench.relay.silent = true;
+    bench.send(&alice, "bob/web", "patience");
+    let env = bench.relay.sent_by(0).pop().unwrap();
+    bench.relay.silent = false;
+    bench.now.wall = right.plus(year);
+    bench.frame(0, &text::nack(env["id"].as_str().unwrap(), Code::Internal, "later", None));
+    bench.now.wall = right.plus(1_000);
+    bench.advance(2_000);
+    assert!(bench.texts(&bob).is_empty(), "it waits for next year");
+    bench.advance(61_000);
+    assert_eq!(bench.texts(&bob), ["patience"]);
+}
+
+#[test]
+fn a_machine_that_woke_dials_at_once_and_sends_again_what_was_in_flight() {
+    let mut bench = Bench::connected(&TWO);
+    let alice = bench.session(0, "api", json!({}));
+    let bob = bench.session(1, "web", json!({}));
+    bench.advance(3_000);
+    bench.admin(0);
+    // The link died in its sleep, and nothing has told it so.
+    bench.relay.silent = true;
+    bench.send(&alice, "bob/web", "x");
+    bench.relay.silent = false;
+    let before = dials(&bench, 0);
+    bench.call(0, super::bench::CONN, "daemon.woke", json!({})).unwrap();
+    assert_eq!(dials(&bench, 0), before + 1);
+    assert!(bench.engine(0).link.is_ready());
+    assert_eq!(bench.texts(&bob), ["x"]);
+    // Between two tries it does not wait for the next.
+    bench.relay.up = false;
+    bench.cut(0);
+    bench.advance(20_000);
+    bench.relay.up = true;
+    bench.call(0, super::bench::CONN, "daemon.woke", json!({})).unwrap();
+    assert!(bench.engine(0).link.is_ready());
+}
+
+#[test]
+fn a_refusal_that_cannot_be_sent_does_not_fill_the_disk() {
+    let mut bench = Bench::connected(&TWO);
+    bench.advance(3_000);
+    let store = bench.kill(1);
+    let store = super::bench::write(store, |tx| {
+        tx.execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+             INSERT INTO outbox (id, to_device, to_person, type, class, bytes, created_at, exp, envelope, next_at)
+             SELECT printf('01HF7YAT00%016d', i), 'x', 'x', 'message', 'contact', 1, 0, 9000000000000, '{}', ?1 FROM n",
+            [1_800_000_000_000_i64 + 600_000],
+        )?;
+        Ok(())
+    });
+    bench.start(1, store);
+    bench.advance(2_000);
+    let env = bench.forge(0, 1, super::forge::mail("nobody", "x"));
+    bench.deliver(1, &env);
+    assert!(bench.acked(1, &env) && bench.is_seen(1, &env));
+    assert_eq!(bench.count(1, "SELECT count(*) FROM outbox"), 5_000);
+}

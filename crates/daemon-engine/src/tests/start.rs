@@ -234,3 +234,19 @@ fn a_start_whose_writes_fail_is_made_good_later() {
     let kept = "SELECT count(*) FROM sessions WHERE kept_at IS NOT NULL";
     assert_eq!(running.view().row(kept, (), |row| row.get::<_, i64>(0)).unwrap(), Some(1));
 }
+
+#[test]
+fn marks_are_forgotten_within_a_minute_of_their_end() {
+    let mut bench = Bench::connected(&TWO);
+    let alice = bench.session(0, "api", json!({}));
+    bench.session(1, "web", json!({}));
+    bench.advance(3_000);
+    bench.send(&alice, "bob/web", "x");
+    let marks = "SELECT count(*) FROM seen";
+    assert_eq!(bench.count(1, marks), 1);
+    bench.skip(messaging_core::limits::TTL_MS + messaging_core::limits::CLOCK_SKEW_MS - 60_000);
+    bench.advance(1_000);
+    assert_eq!(bench.count(1, marks), 1);
+    bench.advance(120_000);
+    assert_eq!(bench.count(1, marks), 0);
+}

@@ -85,6 +85,7 @@ pub(crate) fn register(work: &mut Work<'_, '_>, wish: Wish) -> Step<Registered> 
     match &predecessor {
         Some(old) => {
             sessions::hand_over(work.tx, old.id, row.id)?;
+            sessions::forget_bare(work.tx, old.id)?;
             work.log(LogEvent::SessionTakenOver { name, agent });
         }
         None => work.log(LogEvent::SessionRegistered { name, agent }),
@@ -163,7 +164,11 @@ pub(crate) fn keep(work: &mut Work<'_, '_>, row: &SessionRow) -> Result<bool, St
 
 /// A session says goodbye: it is kept, and a terminal's ends.
 pub(crate) fn unregister(work: &mut Work<'_, '_>, row: &SessionRow) -> Result<(), StoreError> {
-    if row.is_cli() { close(work, row) } else { keep(work, row).map(drop) }
+    if !row.is_cli() {
+        return keep(work, row).map(drop);
+    }
+    close(work, row)?;
+    sessions::forget_bare(work.tx, row.id)
 }
 
 /// Ends a session: its name is free, its host forgotten, and what it did not read belongs to nobody.
@@ -184,6 +189,10 @@ pub(crate) fn sweep(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Resul
     let mut changed = false;
     for row in sessions::open(work.tx)? {
         match row.kept_at {
+            // The clock was ahead when it was kept: its day begins now.
+            Some(kept_at) if kept_at > now => {
+                sessions::update(work.tx, &SessionRow { kept_at: Some(now), since: now, ..row })?;
+            }
             Some(kept_at) if kept_at.plus(KEPT_MS) <= now => {
                 close(work, &row)?;
                 work.log(LogEvent::SessionExpired { name: row.name, agent: row.agent });

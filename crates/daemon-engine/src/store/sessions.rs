@@ -189,6 +189,18 @@ pub(crate) fn hand_over(tx: &mut Tx<'_>, from: SessionId, to: SessionId) -> Resu
     Ok(())
 }
 
+/// Forgets an ended session that owns nothing, so that a client cannot fill the store by coming and going.
+pub(crate) fn forget_bare(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM sessions WHERE id = ?1 AND closed_at IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM inbox WHERE session_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM sent WHERE session_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM tasks WHERE session_id = ?1)",
+        params![id.0],
+    )?;
+    Ok(())
+}
+
 /// The stored word of a tier.
 pub(crate) const fn tier_word(tier: Tier) -> &'static str {
     match tier {

@@ -265,3 +265,30 @@ fn presence_is_sent_again_only_when_something_changed() {
     bench.advance(5_000);
     assert_eq!(bench.relay.presence_by(0).len(), sent + 1);
 }
+
+#[test]
+fn a_session_kept_while_the_clock_was_ahead_gets_its_day_when_it_is_right_again() {
+    let (mut bench, conn) = alone();
+    register(&mut bench, conn, "a", json!({"name": "api"})).unwrap();
+    let right = bench.now.wall;
+    bench.now.wall = right.plus(1_000 * DAY_MS);
+    bench.input(0, In::IpcClosed { conn: ConnId(conn) });
+    bench.now.wall = right;
+    bench.advance(DAY_MS - 120_000);
+    assert_eq!(bench.count(0, "SELECT count(*) FROM sessions WHERE closed_at IS NULL"), 1);
+    bench.advance(300_000);
+    assert_eq!(bench.count(0, "SELECT count(*) FROM sessions WHERE closed_at IS NULL"), 0);
+}
+
+#[test]
+fn coming_and_going_leaves_no_rows() {
+    let (mut bench, conn) = alone();
+    for n in 0..300 {
+        for (agent, name) in [("codex", "api"), ("cli", "cli")] {
+            let key = format!("{agent}{n}");
+            register(&mut bench, conn, &key, json!({"name": name, "agent": agent})).unwrap();
+            bench.call(0, conn, "session.unregister", json!({"key": padded(&key)})).unwrap();
+        }
+    }
+    assert_eq!(bench.count(0, "SELECT count(*) FROM sessions"), 1, "the one that is kept");
+}

@@ -151,6 +151,8 @@ pub(crate) fn resolve<'e>(
         known.session.agent == address.session
             && address.label.as_ref().is_none_or(|label| known.member.label == *label)
     });
+    // A machine that lists a name twice has one such session all the same.
+    matches.dedup_by_key(|known| known.member.machine);
     if matches.len() > 1 {
         let words = "the address fits sessions on several machines; add @label";
         return Err(Halt::refused(Code::AmbiguousAddress, words));

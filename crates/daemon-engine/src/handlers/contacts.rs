@@ -7,6 +7,7 @@ use messaging_core::ids::RosterPerson;
 use messaging_core::peer_text::PeerText;
 use messaging_core::presence::{Activity, PresenceText, Tier};
 use messaging_core::time::Ms;
+use messaging_ipc::line::LINE_BYTES;
 use messaging_ipc::params::Nothing;
 use messaging_ipc::results::session::Contacts;
 use messaging_ipc::scalars::True;
@@ -38,8 +39,21 @@ pub(super) fn list(
         .collect();
     let changes = history::last_changes(history::stays(ready.roster).values());
     let reach = others.into_iter().map(|person| reach(person, &changes, work.wall())).collect();
-    let entries = known.iter().map(entry).collect();
+    let entries = fitting(known.iter().map(entry));
     Ok(Answer::Now(Contacts { entries, conversations: Vec::new(), reach }))
+}
+
+/// As many entries as one line has room for, from the first on: what others publish must not make the answer too long.
+fn fitting(entries: impl Iterator<Item = DirectoryEntry>) -> Vec<DirectoryEntry> {
+    let mut room = ENTRY_BYTES;
+    entries
+        .take_while(|entry| {
+            let bytes = messaging_ipc::line::print(entry).len();
+            let fits = bytes <= room;
+            room = room.saturating_sub(bytes);
+            fits
+        })
+        .collect()
 }
 
 fn entry(known: &Known<'_>) -> DirectoryEntry {
@@ -90,5 +104,7 @@ fn reach(person: &RosterPerson, changes: &BTreeMap<RosterPerson, Ms>, now: Ms) -
 
 /// Entries of one answer.
 const MAX_ENTRIES: usize = 2_000;
+/// Bytes of the entries of one answer: a line less what stands around them.
+const ENTRY_BYTES: usize = LINE_BYTES - 1_048_576;
 /// How long a change of somebody's devices is shown, ms.
 const CHANGE_SHOWN_MS: u64 = 7 * 24 * 60 * 60 * 1000;

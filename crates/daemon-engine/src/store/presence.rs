@@ -18,9 +18,12 @@ pub(crate) struct PresenceRow {
 
 const COLUMNS: &str = "device, person, body";
 
-fn read(row: &Row<'_>) -> Read<PresenceRow> {
+/// A presence that a later release stored and this one cannot read is as good as none: the next one comes in a minute.
+fn read(row: &Row<'_>) -> Read<Option<PresenceRow>> {
     let mut c = Columns::of(row);
-    Ok(PresenceRow { device: c.value()?, person: c.value()?, body: c.json()? })
+    let (device, person) = (c.value()?, c.value()?);
+    let body = serde_json::from_str(&c.text()?).ok();
+    Ok(body.map(|body| PresenceRow { device, person, body }))
 }
 
 /// The number of the latest presence of `device`.
@@ -32,7 +35,8 @@ pub(crate) fn last_seq(view: &View<'_>, device: &MachineId) -> Result<Option<u64
 
 /// Every machine's latest presence, by device.
 pub(crate) fn all(view: &View<'_>) -> Result<Vec<PresenceRow>, StoreError> {
-    view.rows(&format!("SELECT {COLUMNS} FROM presence ORDER BY device"), (), read)
+    let rows = view.rows(&format!("SELECT {COLUMNS} FROM presence ORDER BY device"), (), read)?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
 /// The presences of one person's machines, by device.
@@ -40,11 +44,12 @@ pub(crate) fn of_person(
     view: &View<'_>,
     person: &PersonId,
 ) -> Result<Vec<PresenceRow>, StoreError> {
-    view.rows(
+    let rows = view.rows(
         &format!("SELECT {COLUMNS} FROM presence WHERE person = ?1 ORDER BY device"),
         params![person.as_str()],
         read,
-    )
+    )?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
 /// Replaces the machine's presence.

@@ -154,3 +154,51 @@ fn health_and_status_name_this_release_and_process() {
     assert_eq!(status["team"]["role"], "admin");
     assert_eq!(status["identity"]["device"], json!(bench.machine(0)));
 }
+
+#[test]
+fn what_others_publish_never_makes_the_list_too_long_for_a_line() {
+    let names =
+        [("alice", "laptop"), ("bob", "desk"), ("bob", "pc"), ("bob", "srv"), ("carol", "x")];
+    let mut bench = Bench::connected(&names);
+    let own = bench.session(0, "own", json!({}));
+    bench.advance(3_000);
+    // Every name once and every feature as long as a line can make it.
+    let feature = "\u{1}".repeat(64);
+    for (at, label) in [(1, "desk"), (2, "pc"), (3, "srv"), (4, "x")] {
+        let session = |n: usize| {
+            json!({
+            "agent": format!("s{n}"), "client": "c", "state": "idle", "tier": "pull", "since": 1})
+        };
+        let body = json!({
+            "seq": bench.now.wall.0 * 2, "label": label, "features": vec![feature.as_str(); 16],
+            "sessions": (0..256).map(session).collect::<Vec<_>>()});
+        let payload = serde_json::from_value(body).unwrap();
+        let env = bench.forge_presence(at, &payload);
+        bench.deliver(0, &env);
+    }
+    assert_eq!(bench.count(0, "SELECT count(*) FROM presence WHERE length(body) > 20000"), 4);
+    let list = bench.call(0, own.conn, "contacts.list", json!({})).unwrap();
+    let entries = list["entries"].as_array().unwrap();
+    assert_eq!(entries[0]["address"], "alice/own@laptop", "own ones first");
+    assert!((100..1_024).contains(&entries.len()), "{}", entries.len());
+    assert!(list.to_string().len() < messaging_ipc::line::LINE_BYTES);
+}
+
+#[test]
+fn a_presence_of_a_later_release_is_as_good_as_none() {
+    let mut bench = Bench::connected(&[("alice", "laptop"), ("bob", "desk")]);
+    let alice = bench.session(0, "api", json!({}));
+    bench.session(1, "web", json!({}));
+    bench.advance(3_000);
+    let store = bench.kill(0);
+    let store = crate::tests::bench::write(store, |tx| {
+        tx.execute("UPDATE presence SET body = replace(body, '\"idle\"', '\"dreaming\"')", ())?;
+        Ok(())
+    });
+    bench.relay.up = false;
+    bench.start(0, store);
+    let alice = bench.resume(&alice);
+    let list = bench.call(0, alice.conn, "contacts.list", json!({})).unwrap();
+    assert_eq!(list["entries"].as_array().unwrap().len(), 1);
+    bench.send(&alice, "bob/web@desk", "it goes all the same");
+}

@@ -289,3 +289,16 @@ fn a_send_without_a_relay_is_accepted_and_goes_out_in_order_later() {
     bench.advance(60_000);
     assert_eq!(bench.texts(&api), texts);
 }
+
+#[test]
+fn a_machine_that_lists_a_name_twice_has_one_such_session() {
+    let (mut bench, sender) = team();
+    let session =
+        json!({"agent": "twin", "client": "c", "state": "idle", "tier": "pull", "since": 1});
+    let body = json!({"seq": bench.now.wall.0 * 2, "label": "laptop", "features": [],
+        "sessions": [session, session]});
+    let env = bench.forge_presence(0, &serde_json::from_value(body).unwrap());
+    bench.deliver(2, &env);
+    let sent = send(&mut bench, &sender, "alice/twin", json!({})).unwrap();
+    assert_eq!(sent["to"], "alice/twin@laptop");
+}

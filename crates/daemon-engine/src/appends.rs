@@ -134,7 +134,14 @@ fn sign(engine: &DaemonEngine, work: &Work<'_, '_>, op: &Op) -> Result<(Hash, Va
     let ready = engine.home.ready(engine.realm.roster())?;
     let entry = ready.roster.sign_next(op, work.wall(), &ready.keys.identity.signing)?;
     let mut trial = ready.roster.clone();
-    let applied = trial.apply(&entry, Some(Live::append(work.wall())))?;
+    let applied = trial.apply(&entry, Some(Live::append(work.wall())));
+    let applied = applied.map_err(|failure| match failure {
+        // It was signed a moment ago: either this machine's clock is behind or an earlier author's was ahead.
+        Failure { code: Code::InvalidRequest, at: "ts" } => {
+            Failure::new(Code::Expired, "this machine's clock is behind the team's newest entry")
+        }
+        failure => failure,
+    })?;
     Ok((*applied.entry.hash(), entry))
 }
 

@@ -83,7 +83,9 @@ impl IdentityFile {
         let pending = match value.get("pending") {
             None => None,
             Some(key) => {
-                let at = time(key, "at").ok_or(Failure::invalid("pending.at"))?;
+                // Either name is a pending key's time; this program writes `at`.
+                let at = time(key, "at").or_else(|| time(key, "since"));
+                let at = at.ok_or(Failure::invalid("pending.at"))?;
                 let secret = pair(key, ["pending.enc", "pending.encKey"])?;
                 Some(PendingKey { secret, at })
             }
@@ -228,6 +230,15 @@ mod tests {
         let again = IdentityFile::read(&file.to_value()).unwrap();
         assert_eq!(again.to_value(), file.to_value());
         assert_eq!(again.machine(), file.machine());
+    }
+
+    #[test]
+    fn a_pending_key_may_name_its_time_either_way() {
+        let mut value = file().to_value();
+        let at = value["pending"].as_object_mut().unwrap().remove("at").unwrap();
+        assert_eq!(IdentityFile::read(&value).unwrap_err().at, "pending.at");
+        value["pending"]["since"] = at;
+        assert_eq!(IdentityFile::read(&value).unwrap().pending.unwrap().at, Ms(7));
     }
 
     #[test]

@@ -200,3 +200,42 @@ fn another_admins_removal_is_that_admins_to_follow_up() {
     bench.advance(30_000);
     assert_eq!(bench.relay.heard_from(2, "roster.append"), appended);
 }
+
+#[test]
+fn a_home_that_runs_from_an_older_copy_admits_nobody_and_may_remove() {
+    let mut bench = Bench::connected(&[("alice", "laptop"), ("bob", "desk"), ("carol", "pc")]);
+    let conn = connect(&mut bench, 0, Tier::Admin);
+    // Its own rekey published a key that it does not hold.
+    let keys =
+        crate::identity::IdentityFile::generate(&mut messaging_core::testing::SeededRandom::new(3));
+    let op = messaging_core::roster::Op::MemberRekey {
+        machine: bench.machine(0),
+        enc: *keys.identity.enc.public(),
+    };
+    let signing = bench.daemons[0].keys.identity.signing.clone();
+    let entry = bench.relay.roster.sign_next(&op, bench.now.wall, &signing).unwrap();
+    bench.relay.append(&entry);
+    bench.settle();
+    assert!(bench.engine(0).is_restored());
+    let (bob, carol) = (bench.machine(1), bench.machine(2));
+    for (method, params) in [
+        ("team.invite", json!({"person": "dave"})),
+        ("team.role", json!({"machine": bob, "role": "admin"})),
+        ("team.role", json!({"machine": bob, "role": "member"})),
+    ] {
+        assert_eq!(bench.call(0, conn, method, params), Err("invalid_state".into()), "{method}");
+    }
+    bench.call(0, conn, "team.remove", json!({"machine": carol})).unwrap();
+}
+
+#[test]
+fn an_admin_whose_clock_is_behind_the_roster_is_told_so() {
+    let mut bench = Bench::connected(&[("alice", "laptop"), ("bob", "desk")]);
+    let conn = connect(&mut bench, 0, Tier::Admin);
+    bench.now.wall = bench.now.wall.minus(messaging_core::limits::CLOCK_SKEW_MS + 60_000);
+    let id = bench.begin(0, conn, "team.invite", json!({"person": "dave"}));
+    bench.settle();
+    let error = bench.error(0, &id);
+    assert_eq!(error["data"]["code"], "expired");
+    assert_eq!(error["message"], "this machine's clock is behind the team's newest entry");
+}

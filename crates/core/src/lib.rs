@@ -17,6 +17,9 @@
 //! [`envelope`] the unit that travels, [`seal`] and [`verify`] its two ends, [`payload`], [`conv`] and [`meaning`] what it
 //! holds, [`receipt`] and [`stage`] how far it came, [`presence`] who is there, [`a2a`] and [`task`] work, [`delegation`] and
 //! [`consent`] who may ask for it.
+//! # Guards
+//! [`secrets`] credentials that must not leave, [`loop_guard`] agents that answer each other without end, [`window`] the
+//! count behind it.
 //! # For readers elsewhere
 //! [`schema`] JSON Schemas, [`peer_text`] other people's words, safe to show.
 #![no_std]
@@ -43,6 +46,7 @@ pub mod jcs;
 pub mod json;
 pub mod keys;
 pub mod limits;
+pub mod loop_guard;
 pub mod meaning;
 pub mod payload;
 pub mod peer_text;
@@ -54,6 +58,7 @@ pub mod relay_auth;
 pub mod roster;
 pub mod schema;
 pub mod seal;
+pub mod secrets;
 pub mod stage;
 pub mod task;
 #[cfg(any(test, feature = "testing"))]
@@ -63,3 +68,4 @@ pub mod time;
 pub mod url;
 pub mod verify;
 pub mod version;
+pub mod window;

@@ -1,4 +1,5 @@
-//! From the challenge to the welcome. Spec: §7 "Connecting", W5.3, checklist 7.12–7.23
+//! From the challenge to the welcome.
+//! Spec: §7 "Connecting", W5.3, checklist 7.12–7.23
 
 use messaging_core::code::Code;
 use messaging_core::limits::{FRAME_BYTES, PRE_AUTH_FRAME_BYTES};

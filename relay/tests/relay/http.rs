@@ -1,4 +1,5 @@
-//! HTTP on the relay's address. Spec: §7 "HTTP", checklist 7.1–7.3
+//! HTTP on the relay's address.
+//! Spec: §7 "HTTP", checklist 7.1–7.3
 
 use crate::harness::{Client, TestRelay, get, http};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,4 +1,5 @@
-//! What a connection may cost. Spec: §7 "Limits", W1.3 keep-alive, W5.9
+//! What a connection may cost.
+//! Spec: §7 "Limits", W1.3 keep-alive, W5.9
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;

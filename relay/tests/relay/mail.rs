@@ -1,4 +1,5 @@
-//! Envelopes from hand to hand. Spec: §7 "send", "Delivery", "Dedupe"; W5.4, W5.5; checklist 7.25–7.49
+//! Envelopes from hand to hand.
+//! Spec: §7 "send", "Delivery", "Dedupe"; W5.4, W5.5; checklist 7.25–7.49
 
 use messaging_core::code::Code;
 use messaging_core::ids::Ulid;

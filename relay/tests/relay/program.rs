@@ -1,4 +1,5 @@
-//! The program itself: flags, exit statuses, signals. Spec: W5.1, W5.2
+//! The program itself: flags, exit statuses, signals.
+//! Spec: W5.1, W5.2
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

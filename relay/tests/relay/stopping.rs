@@ -1,4 +1,5 @@
-//! A stop in order. Spec: W5.1 "Stop"
+//! A stop in order.
+//! Spec: W5.1 "Stop"
 
 use messaging_wire::{ClientFrame, CloseCode, RelayFrame};
 

@@ -1,4 +1,5 @@
-//! Founding, joining and leaving through a relay. Spec: §4, W5.8, checklist 7.19–7.24, 7.50–7.54
+//! Founding, joining and leaving through a relay.
+//! Spec: §4, W5.8, checklist 7.19–7.24, 7.50–7.54
 
 use std::collections::BTreeSet;
 

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -18,6 +19,10 @@ use crate::fault::Fault;
 
 /// How often a starting daemon is asked.
 const POLL: Duration = Duration::from_millis(25);
+/// How often a home that another daemon owns is tried again.
+const OWNED_POLL: Duration = Duration::from_millis(100);
+/// The status of a daemon whose home another one owns (D3.32).
+const OWNED: i32 = 69;
 /// The most that a failed start may say, bytes.
 const WORDS: u64 = 8_192;
 
@@ -48,6 +53,37 @@ pub(crate) async fn start(context: &Context, wait: Duration) -> Result<Started, 
     if let Some(pid) = answering(&place).await? {
         return Ok(Started { pid, started: false });
     }
+    let until = Instant::now() + wait;
+    let mut child = spawn(&home)?;
+    loop {
+        let ended = child.try_wait().ok().flatten();
+        if let Some(pid) = answering(&place).await? {
+            return Ok(Started { pid, started: child.id() == Some(pid) });
+        }
+        let is_late = Instant::now() >= until;
+        match ended {
+            // Another one has the home: it was started at the same moment and will answer, or it stops and makes room.
+            Some(status) if status.code() == Some(OWNED) && !is_late => {
+                sleep(OWNED_POLL).await;
+                if answering(&place).await?.is_none() {
+                    child = spawn(&home)?;
+                }
+            }
+            Some(status) => return Err(failed(&mut child, status.code()).await),
+            None if is_late => {
+                return Err(Fault::new(
+                    Code::DaemonUnavailable,
+                    format!("the daemon did not answer within {} s", wait.as_secs()),
+                )
+                .next("run `messaging daemon logs`, or wait longer with --wait."));
+            }
+            None => sleep(POLL).await,
+        }
+    }
+}
+
+/// Starts this very executable as the daemon of a home.
+fn spawn(home: &Path) -> Result<Child, Fault> {
     let program = std::env::current_exe().map_err(|_| {
         Fault::local("this program does not find itself", "start messagingd yourself.")
     })?;
@@ -55,36 +91,15 @@ pub(crate) async fn start(context: &Context, wait: Duration) -> Result<Started, 
     command
         .arg0("messagingd")
         .arg("--home")
-        .arg(&home)
+        .arg(home)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         // Its own group: Ctrl-C in this terminal is not meant for it.
         .process_group(0);
-    let mut child = Command::from(command).spawn().map_err(|_| {
-        Fault::local("the daemon could not be started", "start messagingd yourself.")
-    })?;
-    let until = Instant::now() + wait;
-    loop {
-        if let Ok(Some(status)) = child.try_wait() {
-            // Somebody else may have started one at the same moment; then it is there now.
-            return match answering(&place).await? {
-                Some(pid) => Ok(Started { pid, started: false }),
-                None => Err(failed(&mut child, status.code()).await),
-            };
-        }
-        if let Some(pid) = answering(&place).await? {
-            return Ok(Started { pid, started: child.id() == Some(pid) });
-        }
-        if Instant::now() >= until {
-            return Err(Fault::new(
-                Code::DaemonUnavailable,
-                format!("the daemon did not answer within {} s", wait.as_secs()),
-            )
-            .next("run `messaging daemon logs`, or wait longer with --wait."));
-        }
-        sleep(POLL).await;
-    }
+    Command::from(command)
+        .spawn()
+        .map_err(|_| Fault::local("the daemon could not be started", "start messagingd yourself."))
 }
 
 /// The pid of the daemon of this release that answers, if one does.

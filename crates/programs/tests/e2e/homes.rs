@@ -4,8 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::harness::{House, Machine, command, failure, run, short_folder, wait};
 
@@ -146,4 +148,46 @@ fn a_daemon_that_does_not_answer_is_not_stopped_by_a_pid_file() {
     machine.ok(&["daemon", "stop"]);
     wait("its end", || (!machine.daemon().process().unwrap().is_running().unwrap()).then_some(()));
     assert!(stranger.lives());
+}
+
+#[test]
+fn of_many_starts_at_once_one_starts_and_all_agree() {
+    let folder = short_folder();
+    let home = folder.path().join("home");
+    let start = || run(command(&home, &["daemon", "start", "--json"]), b"");
+    let answers: Vec<_> = thread::scope(|scope| {
+        let starts: Vec<_> = (0..6).map(|_| scope.spawn(start)).collect();
+        starts.into_iter().map(|start| start.join().unwrap()).collect()
+    });
+    let answers: Vec<Value> = answers
+        .iter()
+        .map(|ran| {
+            assert_eq!(ran.status, 0, "{ran:?}");
+            serde_json::from_str(&ran.stdout).unwrap()
+        })
+        .collect();
+    assert!(answers.iter().all(|answer| answer["pid"] == answers[0]["pid"]), "{answers:?}");
+    let started = answers.iter().filter(|answer| answer["started"] == true).count();
+    assert_eq!(started, 1, "{answers:?}");
+    assert_eq!(run(command(&home, &["daemon", "stop"]), b"").status, 0);
+}
+
+#[test]
+fn a_start_during_a_stop_waits_for_its_end() {
+    let folder = short_folder();
+    let home = folder.path().join("home");
+    let on = |words: &[&str]| run(command(&home, words), b"");
+    assert_eq!(on(&["daemon", "start"]).status, 0);
+    for _ in 0..8 {
+        thread::scope(|scope| {
+            let stopping = scope.spawn(|| on(&["daemon", "stop"]));
+            let started = on(&["daemon", "start"]);
+            assert_eq!(started.status, 0, "{started:?}");
+            let stopped = stopping.join().unwrap();
+            assert_eq!(stopped.status, 0, "{stopped:?}");
+        });
+    }
+    assert_eq!(on(&["daemon", "restart"]).status, 0);
+    assert_eq!(on(&["status"]).status, 0);
+    assert_eq!(on(&["daemon", "stop"]).status, 0);
 }

@@ -187,3 +187,41 @@ fn mail_written_without_a_relay_goes_out_in_order_when_it_is_back() {
     texts.sort();
     assert_eq!(shown, texts, "each was shown once");
 }
+
+#[test]
+fn many_commands_at_once_share_one_mailbox() {
+    let house = House::new();
+    let (alice, bob) = house.two();
+    let mut api = bob.agent("api");
+    let at_once = |run: &(dyn Fn(usize) -> i32 + Sync)| {
+        thread::scope(|scope| {
+            let runs: Vec<_> = (0..8).map(|n| scope.spawn(move || run(n))).collect();
+            assert!(runs.into_iter().all(|run| run.join().unwrap() == 0));
+        });
+    };
+    // The first use of a mailbox makes its key.
+    at_once(&|_| alice.run(&["inbox"]).status);
+    at_once(&|n| alice.run(&["send", "bob/api@desk", &format!("number {n}")]).status);
+    let mut texts = api.holds(8);
+    texts.sort();
+    assert_eq!(texts, (0..8).map(|n| format!("number {n}")).collect::<Vec<_>>());
+    let entries = alice.call("contacts.list", json!({}))["entries"].clone();
+    let own = entries.as_array().unwrap().iter().filter(|entry| entry["self"] == true);
+    assert_eq!(own.count(), 1);
+}
+
+#[test]
+fn a_send_with_a_key_is_sent_once() {
+    let house = House::new();
+    let (mut alice, bob) = house.two();
+    let mut api = bob.agent("api");
+    let send = ["send", "bob/api@desk", "once", "--key", "k1"];
+    let first = alice.json(&send);
+    alice.kill();
+    alice.start();
+    assert_eq!(alice.json(&send)["envelopeId"], first["envelopeId"]);
+    let other = ["send", "bob/api@desk", "twice", "--key", "k1"];
+    assert_eq!(alice.fails(&other), failure(1, "invalid_request"));
+    alice.ok(&["send", "bob/api@desk", "last"]);
+    assert_eq!(api.holds(2), ["once", "last"]);
+}

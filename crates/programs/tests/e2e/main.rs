@@ -17,4 +17,5 @@ mod mail;
 mod members;
 mod proxy;
 mod queue;
+mod secrets;
 mod statuses;

@@ -1,7 +1,7 @@
 //! Who is in the team: removals, roles, and what becomes of an admin's open invites.
 //! Spec: §4, §7 "Removal", D3.28
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{House, Machine, failure, wait};
 
@@ -35,6 +35,11 @@ fn a_member_that_is_online_is_removed() {
     writer.send("bob/api@desk", "before");
     assert_eq!(api.holds(1), ["before"]);
     carol.knows("bob/api@desk");
+    let listed = || {
+        let found = carol.call("contacts.list", json!({}));
+        found["entries"].as_array().unwrap().iter().any(|entry| entry["person"] == "bob")
+    };
+    assert!(listed());
 
     // Nothing is done without a yes.
     assert_eq!(alice.fails(&["team", "remove", "bob@desk"]), failure(2, "invalid_request"));
@@ -49,7 +54,7 @@ fn a_member_that_is_online_is_removed() {
     for machine in [&alice, &carol] {
         assert_eq!(machine.fails(&["send", "bob/api@desk", "x"]), failure(6, "no_recipients"));
     }
-    assert!(reader.texts().is_empty());
+    assert!(reader.texts().is_empty() && !listed());
     // A removal stands: the next invite makes another machine, and this home stays out.
     let ticket = alice.ok(&["team", "invite", "bob"]);
     assert_eq!(bob.join(&ticket, "desk").failure(), failure(1, "invalid_state"));
@@ -122,15 +127,21 @@ fn roles_change_and_the_last_admin_stays() {
 }
 
 /// Demoting and removing an admin both take back what that machine left open, and nothing else.
-fn takes_invites_back(act: &[&str]) {
+fn takes_invites_back(act: &[&str], is_killed: bool) {
     let house = House::new();
-    let (alice, bob) = house.two();
+    let (mut alice, bob) = house.two();
     alice.ok(&["team", "role", "bob@desk", "admin"]);
     bob.roster("the promotion", |list| has(list, &["alice@laptop admin", "bob@desk admin"]));
     let his = bob.ok(&["team", "invite", "carol"]);
     let hers = alice.ok(&["team", "invite", "dave"]);
     alice.roster("both invites", |list| invites(list) == 2);
     alice.ok(act);
+    if is_killed {
+        // Whatever it was about to do then, it still owes.
+        alice.kill();
+        alice.start();
+        alice.connected();
+    }
     let left = alice.roster("the revocation", |list| invites(list) == 1);
     assert_eq!(left["invites"][0]["person"], "dave");
     let carol = house.machine("carol");
@@ -141,10 +152,16 @@ fn takes_invites_back(act: &[&str]) {
 
 #[test]
 fn a_demoted_admins_open_invites_are_revoked() {
-    takes_invites_back(&["team", "role", "bob@desk", "member"]);
+    takes_invites_back(&["team", "role", "bob@desk", "member"], false);
 }
 
 #[test]
 fn a_removed_admins_open_invites_are_revoked() {
-    takes_invites_back(&["team", "remove", "bob@desk", "--yes"]);
+    takes_invites_back(&["team", "remove", "bob@desk", "--yes"], false);
+}
+
+#[test]
+fn a_machine_that_dies_after_a_removal_still_revokes() {
+    takes_invites_back(&["team", "remove", "bob@desk", "--yes"], true);
+    takes_invites_back(&["team", "role", "bob@desk", "member"], true);
 }

@@ -149,8 +149,15 @@ impl WebSocket {
     /// can swallow the goodbye.
     pub(crate) async fn close(mut self, code: u16) {
         self.encoder.close(Some(code));
-        while !self.encoder.is_empty() {
-            if self.flush().is_err() || self.ready(false).await.is_err() {
+        loop {
+            if self.flush().is_err() {
+                return;
+            }
+            // With nothing left to write there is nothing to wait for, and waiting would not end.
+            if self.encoder.is_empty() {
+                break;
+            }
+            if self.ready(false).await.is_err() {
                 return;
             }
         }
@@ -168,5 +175,66 @@ impl WebSocket {
                 Err(_) => return,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
+    /// A WebSocket, and the socket at its other end.
+    async fn pair() -> (WebSocket, TcpStream) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        (WebSocket::accept(stream, Vec::new()), peer)
+    }
+
+    /// Long enough for any machine; whoever needs it waits for something that does not come.
+    async fn soon<T>(what: impl Future<Output = T>) -> T {
+        timeout(Duration::from_secs(30), what).await.expect("what was waited for came")
+    }
+
+    #[tokio::test]
+    async fn a_goodbye_ends_the_stream_behind_what_was_to_be_written() {
+        // Nothing, a little, and more than the buffers of a socket hold.
+        for texts in [0, 1, 40] {
+            let (mut socket, mut peer) = pair().await;
+            let text: Arc<str> = "x".repeat(1 << 20).into();
+            for _ in 0..texts {
+                socket.write(Arc::clone(&text));
+            }
+            let mut taken = Vec::new();
+            let ((), read) =
+                soon(async { tokio::join!(socket.close(4004), peer_reads(&mut peer, &mut taken)) })
+                    .await;
+            read.unwrap();
+            assert!(taken.ends_with(&[0x88, 0x02, 0x0f, 0xa4]), "{texts}");
+            assert!(taken.len() > texts << 20, "{texts}");
+        }
+    }
+
+    /// Reads to the end, which only comes when the write side was ended, and then leaves.
+    async fn peer_reads(peer: &mut TcpStream, taken: &mut Vec<u8>) -> io::Result<()> {
+        peer.read_to_end(taken).await?;
+        peer.shutdown().await
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_is_still_sending_gets_its_goodbye() {
+        let (socket, mut peer) = pair().await;
+        let talk = async {
+            // It reads only when everything is sent: somebody must take it.
+            peer.write_all(&vec![b'x'; DRAIN - READ]).await.unwrap();
+            let mut taken = Vec::new();
+            peer_reads(&mut peer, &mut taken).await.unwrap();
+            taken
+        };
+        let ((), taken) = soon(async { tokio::join!(socket.close(1009), talk) }).await;
+        assert_eq!(taken, [0x88, 0x02, 0x03, 0xf1]);
     }
 }

@@ -2,7 +2,7 @@
 //! Spec: §7, W5
 //!
 //! What the relay decides stands in `messaging-relay-engine`; this crate is the shell around it. One thread owns the state and
-//! the store ([`owner`](crate::Relay)), one task owns each socket, and they speak through a bounded inbox and mailboxes:
+//! the store, one task owns each socket, and they speak through a bounded inbox and mailboxes:
 //!
 //! ```text
 //! serve ─ accept ─▶ door ─ HTTP, gate, upgrade ─▶ connection ─ parse, verify ─▶ inbox ─▶ ┌ owner thread ──────────┐

@@ -18,9 +18,7 @@ pub fn encode(bytes: &[u8]) -> String {
 ///
 /// Errors: `invalid_request` for padding, whitespace, the other alphabet, or unused bits that are set.
 pub fn decode(text: &str) -> Result<Vec<u8>, Failure> {
-    BASE64URL_NOPAD
-        .decode(text.as_bytes())
-        .map_err(|_| Failure::invalid("base64url"))
+    BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| Failure::invalid("base64url"))
 }
 
 /// The bytes of a base64url text that must hold exactly `N` of them.
@@ -63,9 +61,7 @@ pub fn encode_standard(bytes: &[u8]) -> String {
 ///
 /// Errors: `invalid_request` for the URL-safe alphabet, missing padding, whitespace, or unused bits that are set.
 pub fn decode_standard(text: &str) -> Result<Vec<u8>, Failure> {
-    BASE64
-        .decode(text.as_bytes())
-        .map_err(|_| Failure::invalid("base64"))
+    BASE64.decode(text.as_bytes()).map_err(|_| Failure::invalid("base64"))
 }
 
 #[cfg(test)]
@@ -88,14 +84,18 @@ mod tests {
         let alphabet = "AZaz09-_+/= gkQ";
         let mut texts = alloc::vec![String::new()];
         for _ in 0..4 {
-            let longer = texts.iter().flat_map(|text| alphabet.chars().map(move |c| alloc::format!("{text}{c}")));
+            let longer = texts
+                .iter()
+                .flat_map(|text| alphabet.chars().map(move |c| alloc::format!("{text}{c}")));
             texts = longer.collect();
             for text in &texts {
                 assert_eq!(is_canonical(text), decode(text).is_ok(), "{text}");
             }
         }
         let long = encode(&[0x5a; 1_000]);
-        assert!(is_canonical(&long) && !is_canonical(&long.replacen('W', "+", 1)) && is_canonical(""));
+        assert!(
+            is_canonical(&long) && !is_canonical(&long.replacen('W', "+", 1)) && is_canonical("")
+        );
         assert!(!is_canonical("é"));
     }
 

@@ -20,12 +20,7 @@ impl TokenBucket {
     #[must_use]
     pub fn new(capacity: u64, period_ms: u64, now: Mono) -> Self {
         let (capacity, period_ms) = (capacity.max(1), period_ms.max(1));
-        Self {
-            capacity,
-            period_ms,
-            level: Self::full(capacity, period_ms),
-            at: now,
-        }
+        Self { capacity, period_ms, level: Self::full(capacity, period_ms), at: now }
     }
 
     /// Takes `tokens`, or says how many ms until they are there (at least 1).
@@ -47,11 +42,7 @@ impl TokenBucket {
         let mut later = *self;
         later.refill(now);
         let need = u128::from(tokens).saturating_mul(u128::from(self.period_ms));
-        if later.level >= need {
-            0
-        } else {
-            later.wait(need)
-        }
+        if later.level >= need { 0 } else { later.wait(need) }
     }
 
     /// Whether the bucket is full again, so that it may be forgotten.
@@ -64,20 +55,15 @@ impl TokenBucket {
 
     fn refill(&mut self, now: Mono) {
         let gained = u128::from(now.since(self.at)).saturating_mul(u128::from(self.capacity));
-        self.level = self
-            .level
-            .saturating_add(gained)
-            .min(Self::full(self.capacity, self.period_ms));
+        self.level =
+            self.level.saturating_add(gained).min(Self::full(self.capacity, self.period_ms));
         self.at = self.at.max(now);
     }
 
     fn wait(&self, need: u128) -> u64 {
-        let missing = need
-            .min(Self::full(self.capacity, self.period_ms))
-            .saturating_sub(self.level);
-        u64::try_from(missing.div_ceil(u128::from(self.capacity)))
-            .unwrap_or(u64::MAX)
-            .max(1)
+        let missing =
+            need.min(Self::full(self.capacity, self.period_ms)).saturating_sub(self.level);
+        u64::try_from(missing.div_ceil(u128::from(self.capacity))).unwrap_or(u64::MAX).max(1)
     }
 
     fn full(capacity: u64, period_ms: u64) -> u128 {

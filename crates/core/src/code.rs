@@ -175,10 +175,7 @@ mod tests {
 
     #[test]
     fn a_later_code_reads_as_internal_and_a_malformed_one_not_at_all() {
-        assert_eq!(
-            serde_json::from_str::<Code>("\"too_shy\"").ok(),
-            Some(Code::Internal)
-        );
+        assert_eq!(serde_json::from_str::<Code>("\"too_shy\"").ok(), Some(Code::Internal));
         assert!(serde_json::from_str::<Code>("\"Too shy\"").is_err());
     }
 }

@@ -81,10 +81,7 @@ impl Domain {
     /// The domain of a prefix.
     #[must_use]
     pub fn of_prefix(prefix: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|domain| domain.prefix() == prefix)
+        Self::ALL.iter().copied().find(|domain| domain.prefix() == prefix)
     }
 }
 

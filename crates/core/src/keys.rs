@@ -105,10 +105,7 @@ impl PublicKey {
     /// Whether the member `sig` of `value` signs the rest of it for a purpose.
     #[must_use]
     pub fn verify_value(&self, domain: Domain, value: &Value) -> bool {
-        let sig = value
-            .get("sig")
-            .and_then(Value::as_str)
-            .and_then(|text| Sig::parse(text).ok());
+        let sig = value.get("sig").and_then(Value::as_str).and_then(|text| Sig::parse(text).ok());
         match (sig, jcs::canonical_without(value, "sig")) {
             (Some(sig), Ok(text)) => self.verify(domain, &text, &sig),
             _ => false,
@@ -178,12 +175,8 @@ impl EncSecret {
     /// The secret shared with `other`; `None` when `other` is a low-order point, which would share zero with anyone.
     #[must_use]
     pub fn agree(&self, other: &EncKey) -> Option<Zeroizing<[u8; 32]>> {
-        let shared = self
-            .secret
-            .diffie_hellman(&X25519Public::from(other.to_bytes()));
-        shared
-            .was_contributory()
-            .then(|| Zeroizing::new(shared.to_bytes()))
+        let shared = self.secret.diffie_hellman(&X25519Public::from(other.to_bytes()));
+        shared.was_contributory().then(|| Zeroizing::new(shared.to_bytes()))
     }
 }
 
@@ -206,10 +199,8 @@ impl Identity {
     /// The identity of two private keys of 32 bytes each.
     #[must_use]
     pub fn from_secrets(mut signing: [u8; 32], mut enc: [u8; 32]) -> Self {
-        let identity = Self {
-            signing: SigningKey::from_seed(&signing),
-            enc: EncSecret::from_bytes(enc),
-        };
+        let identity =
+            Self { signing: SigningKey::from_seed(&signing), enc: EncSecret::from_bytes(enc) };
         signing.zeroize();
         enc.zeroize();
         identity
@@ -254,25 +245,17 @@ mod tests {
     use serde_json::json;
 
     fn point(hex: &str) -> MachineId {
-        let bytes: Vec<u8> = (0..64)
-            .step_by(2)
-            .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap())
-            .collect();
+        let bytes: Vec<u8> =
+            (0..64).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect();
         MachineId::from_bytes(&bytes.try_into().unwrap())
     }
 
     #[test]
     fn check_values_of_the_atlas() {
         let a = SigningKey::from_seed(&[1; 32]);
-        assert_eq!(
-            a.machine().as_str(),
-            "iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w"
-        );
+        assert_eq!(a.machine().as_str(), "iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w");
         let enc = EncSecret::from_bytes([0x11; 32]);
-        assert_eq!(
-            enc.public().as_str(),
-            "e06Qm75__kTEZaIgA31gjuNYl9Me-XLwf3SJLLD3PxM"
-        );
+        assert_eq!(enc.public().as_str(), "e06Qm75__kTEZaIgA31gjuNYl9Me-XLwf3SJLLD3PxM");
     }
 
     #[test]
@@ -315,10 +298,7 @@ mod tests {
         value["sig"] = json!(sig);
         assert!(public.verify_value(Domain::Roster, &value));
         for domain in Domain::ALL {
-            assert_eq!(
-                public.verify_value(*domain, &value),
-                *domain == Domain::Roster
-            );
+            assert_eq!(public.verify_value(*domain, &value), *domain == Domain::Roster);
         }
         value["unknown"]["x"] = json!([2.25]);
         assert!(!public.verify_value(Domain::Roster, &value));
@@ -330,10 +310,7 @@ mod tests {
         let secret = EncSecret::from_bytes([9; 32]);
         assert!(secret.agree(&EncKey::from_bytes(&[0; 32])).is_none());
         let other = EncSecret::from_bytes([8; 32]);
-        assert_eq!(
-            secret.agree(other.public()).unwrap(),
-            other.agree(secret.public()).unwrap()
-        );
+        assert_eq!(secret.agree(other.public()).unwrap(), other.agree(secret.public()).unwrap());
     }
 
     #[test]
@@ -352,10 +329,7 @@ mod tests {
     fn secrets_print_their_public_half_only() {
         let identity = Identity::from_secrets([1; 32], [0x11; 32]);
         let text = format!("{identity:?}");
-        assert!(
-            text.contains("iojj3XQJ8ZX9") && text.contains("e06Qm75"),
-            "{text}"
-        );
+        assert!(text.contains("iojj3XQJ8ZX9") && text.contains("e06Qm75"), "{text}");
         assert!(!text.contains("AQEBAQEB"), "{text}");
     }
 }

@@ -136,7 +136,11 @@ mod tests {
 
     #[test]
     fn plain_text_passes() {
-        check("Grüße, 世界 👍 <b> & \"q\"", "Grüße, 世界 👍 <b> & \"q\"", "Grüße, 世界 👍 <b> & \"q\"");
+        check(
+            "Grüße, 世界 👍 <b> & \"q\"",
+            "Grüße, 世界 👍 <b> & \"q\"",
+            "Grüße, 世界 👍 <b> & \"q\"",
+        );
         check("a\r\nb\nc\td", "a\nb\nc d", "a b c d");
     }
 
@@ -147,7 +151,11 @@ mod tests {
         check("\0\u{7f}\u{9b}", "[U+0000][U+007F][U+009B]", "[U+0000][U+007F][U+009B]");
         check("\u{202e}txt.exe", "[U+202E]txt.exe", "[U+202E]txt.exe");
         check("a\u{200b}b\u{feff}", "a[U+200B]b[U+FEFF]", "a[U+200B]b[U+FEFF]");
-        check("\u{e0041}\u{fe0f}\u{3164}", "[U+E0041][U+FE0F][U+3164]", "[U+E0041][U+FE0F][U+3164]");
+        check(
+            "\u{e0041}\u{fe0f}\u{3164}",
+            "[U+E0041][U+FE0F][U+3164]",
+            "[U+E0041][U+FE0F][U+3164]",
+        );
         check("x\u{2028}y\u{2029}", "x[U+2028]y[U+2029]", "x[U+2028]y[U+2029]");
         check("\u{e000}\u{378}", "[U+E000][U+0378]", "[U+E000][U+0378]");
     }

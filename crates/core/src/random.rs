@@ -25,9 +25,7 @@ pub fn bytes<const N: usize>(rng: &mut (impl Random + ?Sized)) -> [u8; N] {
 
 /// A number below `bound`, 0 when `bound` is 0. The bias is below 2^-32 for bounds below 2^32.
 pub fn below(rng: &mut (impl Random + ?Sized), bound: u64) -> u64 {
-    u64::from_le_bytes(bytes(rng))
-        .checked_rem(bound)
-        .unwrap_or(0)
+    u64::from_le_bytes(bytes(rng)).checked_rem(bound).unwrap_or(0)
 }
 
 /// A fresh id of time `at`. Two ids of one millisecond are in no particular order.

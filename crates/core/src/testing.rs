@@ -17,12 +17,7 @@ impl SeededRandom {
     /// A source whose bytes follow from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self {
-            seed,
-            block: 0,
-            buffer: [0; 32],
-            used: 32,
-        }
+        Self { seed, block: 0, buffer: [0; 32], used: 32 }
     }
 
     /// An independent source, for a party of its own.

@@ -62,11 +62,7 @@ impl SessionAddress {
     ///
     /// Errors: `invalid_request`, also when the label is missing.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        let Address {
-            person,
-            session,
-            label,
-        } = Address::parse(text)?;
+        let Address { person, session, label } = Address::parse(text)?;
         let label = label.ok_or(Failure::invalid("address label"))?;
         Ok(Self::new(&person, &session, &label))
     }
@@ -75,14 +71,8 @@ impl SessionAddress {
     #[must_use]
     pub fn new(person: &PersonId, session: &SessionName, label: &Label) -> Self {
         let slash = person.as_str().len();
-        let at = slash
-            .saturating_add(1)
-            .saturating_add(session.as_str().len());
-        Self {
-            text: alloc::format!("{person}/{session}@{label}"),
-            slash,
-            at,
-        }
+        let at = slash.saturating_add(1).saturating_add(session.as_str().len());
+        Self { text: alloc::format!("{person}/{session}@{label}"), slash, at }
     }
 
     /// The text.
@@ -100,17 +90,13 @@ impl SessionAddress {
     /// The session's part.
     #[must_use]
     pub fn session(&self) -> &str {
-        self.text
-            .get(self.slash.saturating_add(1)..self.at)
-            .unwrap_or_default()
+        self.text.get(self.slash.saturating_add(1)..self.at).unwrap_or_default()
     }
 
     /// The label's part.
     #[must_use]
     pub fn label(&self) -> &str {
-        self.text
-            .get(self.at.saturating_add(1)..)
-            .unwrap_or_default()
+        self.text.get(self.at.saturating_add(1)..).unwrap_or_default()
     }
 }
 
@@ -135,18 +121,11 @@ mod tests {
 
     #[test]
     fn reads_and_writes_both_forms() {
-        for text in [
-            "bob/api",
-            "bob/api@desk",
-            "p_elmokocvhtjapy3fc3soeimutu/a.b_c@x-1",
-        ] {
+        for text in ["bob/api", "bob/api@desk", "p_elmokocvhtjapy3fc3soeimutu/a.b_c@x-1"] {
             assert_eq!(Address::parse(text).unwrap().to_string(), text);
         }
         let full = SessionAddress::parse("bob/api@desk").unwrap();
-        assert_eq!(
-            (full.person(), full.session(), full.label()),
-            ("bob", "api", "desk")
-        );
+        assert_eq!((full.person(), full.session(), full.label()), ("bob", "api", "desk"));
         assert!(SessionAddress::parse("bob/api").is_err());
     }
 

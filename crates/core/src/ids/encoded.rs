@@ -122,13 +122,7 @@ mod tests {
         let id = MachineId::from_bytes(&[7; 32]);
         assert_eq!(MachineId::parse(id.as_str()), Ok(id));
         assert_eq!(id.to_bytes(), [7; 32]);
-        for bad in [
-            "",
-            "AAAA",
-            &"A".repeat(44),
-            &format!("{}B", "A".repeat(42)),
-            &"=".repeat(43),
-        ] {
+        for bad in ["", "AAAA", &"A".repeat(44), &format!("{}B", "A".repeat(42)), &"=".repeat(43)] {
             assert!(MachineId::parse(bad).is_err(), "{bad}");
         }
     }
@@ -142,9 +136,6 @@ mod tests {
 
     #[test]
     fn a_secret_does_not_print() {
-        assert_eq!(
-            format!("{:?}", Secret32Text::from_bytes(&[1; 32])),
-            "Secret32Text"
-        );
+        assert_eq!(format!("{:?}", Secret32Text::from_bytes(&[1; 32])), "Secret32Text");
     }
 }

@@ -157,32 +157,18 @@ fn word(byte: u8) -> bool {
 }
 
 fn is_roster_person(text: &str) -> bool {
-    grammar(
-        text,
-        32,
-        |b| b.is_ascii_lowercase(),
-        |b| lower_digit(b) || b == b'-',
-    )
+    grammar(text, 32, |b| b.is_ascii_lowercase(), |b| lower_digit(b) || b == b'-')
 }
 
 fn is_hosted_person(text: &str) -> bool {
     text.strip_prefix("p_").is_some_and(|rest| {
-        rest.len() == 26
-            && rest
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || matches!(b, b'2'..=b'7'))
+        rest.len() == 26 && rest.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'2'..=b'7'))
     })
 }
 
 fn prefixed(text: &str, prefix: &str) -> bool {
-    text.strip_prefix(prefix).is_some_and(|rest| {
-        grammar(
-            rest,
-            123,
-            |b| word(b) || b == b':',
-            |b| word(b) || b == b':',
-        )
-    })
+    text.strip_prefix(prefix)
+        .is_some_and(|rest| grammar(rest, 123, |b| word(b) || b == b':', |b| word(b) || b == b':'))
 }
 
 fn is_email(text: &str) -> bool {

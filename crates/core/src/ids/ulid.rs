@@ -20,16 +20,10 @@ impl Ulid {
     /// Errors: `invalid_request` for another length, lower case, a letter outside the alphabet, or a first character
     /// above `7`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        let bytes: [u8; CHARS] = text
-            .as_bytes()
-            .try_into()
-            .map_err(|_| Failure::invalid("ulid length"))?;
+        let bytes: [u8; CHARS] =
+            text.as_bytes().try_into().map_err(|_| Failure::invalid("ulid length"))?;
         let fits = bytes.iter().all(|b| ALPHABET.contains(b)) && bytes.first() <= Some(&b'7');
-        if fits {
-            Ok(Self(bytes))
-        } else {
-            Err(Failure::invalid("ulid"))
-        }
+        if fits { Ok(Self(bytes)) } else { Err(Failure::invalid("ulid")) }
     }
 
     /// The id of a time and ten random bytes.
@@ -53,11 +47,8 @@ impl Ulid {
         let mut text = [0; CHARS];
         for (index, slot) in text.iter_mut().rev().enumerate() {
             let digit = bits >> index.saturating_mul(5) & 31;
-            *slot = usize::try_from(digit)
-                .ok()
-                .and_then(|d| ALPHABET.get(d))
-                .copied()
-                .unwrap_or(b'0');
+            *slot =
+                usize::try_from(digit).ok().and_then(|d| ALPHABET.get(d)).copied().unwrap_or(b'0');
         }
         Self(text)
     }

@@ -106,11 +106,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<Value, E> {
-        if n <= MAX_SAFE {
-            Ok(Value::Number(n.into()))
-        } else {
-            Err(E::custom("number range"))
-        }
+        if n <= MAX_SAFE { Ok(Value::Number(n.into())) } else { Err(E::custom("number range")) }
     }
 
     fn visit_i64<E: de::Error>(self, n: i64) -> Result<Value, E> {
@@ -125,9 +121,7 @@ impl<'de> Visitor<'de> for Strict {
         if !double_is_i_json(n) {
             return Err(E::custom("number range"));
         }
-        Number::from_f64(n)
-            .map(Value::Number)
-            .ok_or_else(|| E::custom("number"))
+        Number::from_f64(n).map(Value::Number).ok_or_else(|| E::custom("number"))
     }
 
     fn visit_str<E: de::Error>(self, s: &str) -> Result<Value, E> {
@@ -173,11 +167,7 @@ mod tests {
 
     fn bad(text: impl AsRef<[u8]>) {
         let text = text.as_ref();
-        assert!(
-            parse(text, 1 << 20).is_err(),
-            "{}",
-            String::from_utf8_lossy(text)
-        );
+        assert!(parse(text, 1 << 20).is_err(), "{}", String::from_utf8_lossy(text));
     }
 
     #[test]
@@ -254,10 +244,7 @@ mod tests {
     fn the_byte_limit_holds_before_anything_else() {
         assert!(parse(b"12345", 5).is_ok());
         assert_eq!(parse(b"123456", 5), Err(Failure::invalid("size")));
-        assert_eq!(
-            parse(b"\xff\xff\xff\xff\xff\xff", 5),
-            Err(Failure::invalid("size"))
-        );
+        assert_eq!(parse(b"\xff\xff\xff\xff\xff\xff", 5), Err(Failure::invalid("size")));
     }
 
     proptest! {

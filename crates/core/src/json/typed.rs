@@ -36,11 +36,7 @@ pub struct Misshape {
 
 impl Misshape {
     fn at(mut self, step: &str) -> Self {
-        let dot = if self.path.is_empty() || self.path.starts_with('[') {
-            ""
-        } else {
-            "."
-        };
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{step}{dot}{}", self.path);
         self
     }
@@ -49,11 +45,7 @@ impl Misshape {
 impl fmt::Display for Misshape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("invalid_request: ")?;
-        f.write_str(if self.path.is_empty() {
-            "shape"
-        } else {
-            &self.path
-        })
+        f.write_str(if self.path.is_empty() { "shape" } else { &self.path })
     }
 }
 
@@ -65,14 +57,10 @@ impl de::Error for Misshape {
         Self::default()
     }
     fn missing_field(field: &'static str) -> Self {
-        Self {
-            path: field.to_owned(),
-        }
+        Self { path: field.to_owned() }
     }
     fn duplicate_field(field: &'static str) -> Self {
-        Self {
-            path: field.to_owned(),
-        }
+        Self { path: field.to_owned() }
     }
 }
 
@@ -109,10 +97,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                 (None, None, None) => Err(Misshape::default()),
             },
             Value::String(s) => visitor.visit_borrowed_str(s),
-            Value::Array(items) => visitor.visit_seq(Items {
-                items: items.iter(),
-                at: 0,
-            }),
+            Value::Array(items) => visitor.visit_seq(Items { items: items.iter(), at: 0 }),
             Value::Object(members) => visitor.visit_map(Members {
                 rest: members.iter(),
                 value: None,
@@ -122,11 +107,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misshape> {
-        if self.value.is_null() {
-            Err(Misshape::default())
-        } else {
-            visitor.visit_some(self)
-        }
+        if self.value.is_null() { Err(Misshape::default()) } else { visitor.visit_some(self) }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -211,10 +192,7 @@ fn whole(value: &Value) -> Option<i64> {
     if n.abs() > SAFE {
         return None;
     }
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "the range is checked above"
-    )]
+    #[allow(clippy::cast_possible_truncation, reason = "the range is checked above")]
     let int = n as i64;
     #[allow(clippy::cast_precision_loss, reason = "the range is checked above")]
     let back = int as f64;
@@ -271,14 +249,13 @@ impl<'de> MapAccess<'de> for Members<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misshape> {
         let (name, value) = self.value.take().ok_or_else(Misshape::default)?;
-        seed.deserialize(Reader { value, fields: &[] })
-            .map_err(|error| {
-                match self.fields.iter().find(|field| **field == name) {
-                    Some(field) => error.at(field),
-                    // A name that we did not declare is the sender's text.
-                    None => error,
-                }
-            })
+        seed.deserialize(Reader { value, fields: &[] }).map_err(|error| {
+            match self.fields.iter().find(|field| **field == name) {
+                Some(field) => error.at(field),
+                // A name that we did not declare is the sender's text.
+                None => error,
+            }
+        })
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -316,25 +293,15 @@ mod tests {
 
     #[track_caller]
     fn path(value: Value, expected: &str) {
-        assert_eq!(
-            decode::<Open>(&value).unwrap_err().path,
-            expected,
-            "{value}"
-        );
+        assert_eq!(decode::<Open>(&value).unwrap_err().path, expected, "{value}");
     }
 
     #[test]
     fn names_the_member_at_fault() {
         path(json!({}), "firstName");
         path(json!({"firstName": 1}), "firstName");
-        path(
-            json!({"firstName": "x", "parts": [{"text": "a"}, {"text": 2}]}),
-            "parts[1].text",
-        );
-        path(
-            json!({"firstName": "x", "parts": [{"text": "a", "secret": 2}]}),
-            "parts[0]",
-        );
+        path(json!({"firstName": "x", "parts": [{"text": "a"}, {"text": 2}]}), "parts[1].text");
+        path(json!({"firstName": "x", "parts": [{"text": "a", "secret": 2}]}), "parts[0]");
         path(json!({"firstName": "x", "kind": "B"}), "kind");
     }
 

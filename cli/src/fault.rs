@@ -138,9 +138,13 @@ mod tests {
 
     #[test]
     fn a_credential_is_named_by_its_kind() {
-        let refused = RpcError::from(Refusal::secret("github-token"));
+        let refused = RpcError::from(Refusal::secret(
+            "parts[0]".into(),
+            "github_token",
+            "parts[0] holds a GitHub token; nothing was sent".into(),
+        ));
         let fault = Fault::from(ClientError::Refused(Box::new(refused)));
-        assert!(fault.message.ends_with("(github-token)"));
+        assert!(fault.message.ends_with("(github_token)"));
         assert_eq!(fault.exit, Exit::Refused);
     }
 }

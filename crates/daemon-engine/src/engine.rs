@@ -3,6 +3,7 @@
 
 use messaging_core::code::Failure;
 use messaging_core::ids::{MachineId, PersonId};
+use messaging_core::loop_guard::LoopGuard;
 use messaging_core::random::Random;
 use messaging_core::time::{Mono, Now};
 use messaging_ipc::request::RequestId;
@@ -84,6 +85,7 @@ pub struct DaemonEngine {
     pub(crate) outbox: Outbox,
     pub(crate) inbound: Inbound,
     pub(crate) budgets: Budgets,
+    pub(crate) loop_guard: LoopGuard,
     pub(crate) presence: Presence,
     pub(crate) appends: Appends,
     pub(crate) ipc: Ipc,
@@ -140,6 +142,7 @@ impl DaemonEngine {
             outbox: Outbox::new(now.mono),
             inbound: Inbound::default(),
             budgets: Budgets::default(),
+            loop_guard: LoopGuard::new(),
             presence: Presence::default(),
             appends: Appends::default(),
             ipc: Ipc::default(),

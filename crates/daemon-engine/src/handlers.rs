@@ -15,6 +15,7 @@ mod item;
 mod later;
 mod msg;
 mod person;
+mod screen;
 mod session;
 mod task;
 mod team;
@@ -22,6 +23,7 @@ mod team;
 mod tests;
 
 use messaging_core::code::Code;
+use messaging_core::secrets::Found;
 use messaging_ipc::error::Refusal;
 
 use crate::input::ConnId;
@@ -37,6 +39,8 @@ pub(crate) use team::one as one_member;
 pub(crate) struct Call {
     pub(crate) reply: Reply,
     session: Option<SessionRow>,
+    /// What its parameters hold that must not be sent.
+    credential: Option<Found>,
 }
 
 impl Call {

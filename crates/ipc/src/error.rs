@@ -91,12 +91,13 @@ impl Refusal {
         }
     }
 
-    /// `secret_refused`, with the detector that found a credential.
-    pub fn secret(kind: &'static str) -> Self {
+    /// `secret_refused`, with the field that holds a credential and the detector that found it; `message` says the same in
+    /// words, without the value.
+    pub fn secret(field: String, kind: &'static str, message: String) -> Self {
         Self::Call {
             code: Code::SecretRefused,
-            message: "the text holds a credential; nothing was sent".into(),
-            field: None,
+            message: message.into(),
+            field: Some(field),
             retry_after_ms: None,
             kind: Some(kind),
         }

@@ -18,7 +18,7 @@ use super::later::{
 };
 use super::{
     Answer, Call, Handled, contacts, daemon, device, events, inbox, item, msg, no_session, person,
-    session, task, team,
+    screen, session, task, team,
 };
 use crate::engine::DaemonEngine;
 use crate::input::{ConnId, Tier};
@@ -97,9 +97,19 @@ fn run<C: Typed>(
     handler: Handler<C>,
 ) -> Result<(), StoreError> {
     let handled = match prepare::<C>(engine, work, reply.conn, params) {
-        Ok((params, session)) => {
-            let call = Call { reply: reply.clone(), session };
-            handler(engine, work, &call, params)
+        Ok((typed, session)) => {
+            let found = if engine.config.refuse_secrets {
+                screen::screen(C::METHOD, params)
+            } else {
+                Ok(None)
+            };
+            match found {
+                Ok(credential) => {
+                    let call = Call { reply: reply.clone(), session, credential };
+                    handler(engine, work, &call, typed)
+                }
+                Err(failure) => Err(failure.into()),
+            }
         }
         Err(fault) => Err(fault),
     };

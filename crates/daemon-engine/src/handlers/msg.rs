@@ -45,6 +45,7 @@ pub(super) fn send(
     let kind = params.kind.unwrap_or(TaskOrMessage::Message);
     let about = about(work, session, &params, kind)?;
     let answered = answered_context(work, session, params.reply_to.as_ref())?;
+    call.refuse_secrets(work)?;
     let asked = asked(&params, kind)?;
     if let Some(first) = first_result(work, session, &params, &asked)? {
         return Ok(Answer::Now(first));

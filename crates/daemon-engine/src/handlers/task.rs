@@ -77,6 +77,8 @@ pub(super) fn update(
 ) -> Handled<OneTask> {
     let session = call.session()?;
     let row = executed(work, session, &params.task_id)?;
+    executor::check(&row, params.state, params.artifact.is_some())?;
+    call.refuse_secrets(work)?;
     let state = params.state.map(|state| (state, params.message.map(|parts| json!(parts))));
     let artifact = params.artifact.map(|artifact| Artifact {
         value: self::artifact(work, artifact),
@@ -99,6 +101,7 @@ pub(super) fn cancel(
 ) -> Handled<Cancelled> {
     let session = call.session()?;
     let row = requester::owned(work, session, &params.task_id)?;
+    call.refuse_secrets(work)?;
     let reason = params.reason.as_ref().map(|reason| reason.as_str());
     let (row, sent) = requester::cancel(engine, work, session, row, reason)?;
     Ok(Answer::Now(Cancelled { task: view::record(work.tx, &row)?, sent }))

@@ -7,6 +7,7 @@ use messaging_core::delegation::Provenance;
 use messaging_core::envelope::Envelope;
 use messaging_core::ids::{PersonId, SessionName};
 use messaging_core::json::utf16_cut;
+use messaging_core::loop_guard::LoopGuard;
 use messaging_core::meaning::Meaning;
 use messaging_core::payload::{MessageKind, MessagePayload, Payload};
 use messaging_core::presence::Tier;
@@ -21,10 +22,11 @@ use serde_json::Value;
 use super::{not_yet, task};
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
+use crate::outbound::Target;
 use crate::store::inbox::{self, InboxRow, ItemKind};
 use crate::store::sessions::{self, SessionRow};
 use crate::work::Work;
-use crate::{receipts, stages, subscriptions};
+use crate::{directory, receipts, stages, subscriptions};
 
 /// A refusal's code, or done.
 pub(super) type Filed = Result<(), Code>;
@@ -113,7 +115,7 @@ fn mail(
 
 /// Consent, then policy, in the order of §8.3. Nothing is written.
 pub(super) fn admit(
-    engine: &DaemonEngine,
+    engine: &mut DaemonEngine,
     work: &Work<'_, '_>,
     letter: &Arrived<'_>,
 ) -> Result<Result<Admitted, Code>, StoreError> {
@@ -140,8 +142,26 @@ pub(super) fn admit(
     {
         return Ok(Err(Code::RateLimited));
     }
-    // The loop guard (§8.3) has its place here, last before an item is made.
+    let guarded = !session.is_cli() && !is_terminal(engine, work, &sender, letter.from)?;
+    let count =
+        |guard: &mut LoopGuard| guard.count(&sender.machine, letter.from, letter.to, work.mono());
+    // Last before an item is made; a chain that does not hold (§6.7) has been counted.
+    if guarded && count(&mut engine.loop_guard).is_err() {
+        return Ok(Err(Code::LoopGuard));
+    }
     Ok(Ok(Admitted { sender, session, message, text, consent }))
+}
+
+/// Whether the sending session is a person's terminal, as far as its machine tells.
+fn is_terminal(
+    engine: &DaemonEngine,
+    work: &Work<'_, '_>,
+    sender: &Member,
+    agent: &SessionName,
+) -> Result<bool, StoreError> {
+    let from = Target::of(sender, Some(agent.clone()));
+    let known = directory::listed_at(engine, work.tx, &from)?;
+    Ok(known.is_some_and(|known| known.session.client.as_str() == "cli"))
 }
 
 /// Makes an item of what was let in, and tells its sender and its session. A task request brings the summary of its chain.

@@ -70,6 +70,24 @@ pub(crate) fn begin(
     subscriptions::task(engine, work, row, None, None)
 }
 
+/// Whether a task's state may become another, and takes a result now.
+///
+/// Errors: `invalid_state`.
+pub(crate) fn check(
+    row: &TaskRow,
+    next: Option<TaskState>,
+    has_artifact: bool,
+) -> Result<(), Failure> {
+    if has_artifact && !row.state.takes_artifact(next) {
+        let words = "a task takes artifacts until it ends, and with its completion";
+        return Err(Failure::new(Code::InvalidState, words));
+    }
+    if next.is_some_and(|next| !row.state.may_become(next)) {
+        return Err(Failure::new(Code::InvalidState, "the task's state does not allow that"));
+    }
+    Ok(())
+}
+
 /// One change on its way: what the record becomes, and what the requester's machine is told.
 struct Change {
     kind: SealedType,
@@ -89,13 +107,7 @@ pub(crate) fn report(
     by: By<'_>,
 ) -> Step<TaskRow> {
     let next = report.state.as_ref().map(|(state, _)| *state);
-    if report.artifact.is_some() && !row.state.takes_artifact(next) {
-        let words = "a task takes artifacts until it ends, and with its completion";
-        return Err(Failure::new(Code::InvalidState, words).into());
-    }
-    if next.is_some_and(|next| !row.state.may_become(next)) {
-        return Err(Failure::new(Code::InvalidState, "the task's state does not allow that").into());
-    }
+    check(&row, next, report.artifact.is_some())?;
     let at = super::next_change(&row, work.wall());
     let mut metadata = report.metadata;
     let mut changes = Vec::new();

@@ -15,7 +15,8 @@ const TWO: [(&str, &str); 2] = [("alice", "laptop"), ("bob", "desk")];
 /// Bob, with a session, and budgets that are full.
 fn bench() -> Bench {
     let mut bench = Bench::connected(&TWO);
-    bench.session(1, "web", json!({}));
+    // A terminal: the loop guard leaves it alone.
+    bench.session(1, "web", json!({"agent": "cli"}));
     bench.advance(61_000);
     bench
 }
@@ -214,4 +215,35 @@ fn mail_to_this_very_machine_has_the_same_budget() {
     assert_eq!(bench.count(1, "SELECT count(*) FROM sent"), 60, "the refused call left nothing");
     bench.advance(1_000);
     bench.send(&session, "bob/web", "later");
+}
+
+#[test]
+fn two_agents_that_answer_each_other_are_stopped_and_a_terminal_is_not() {
+    let mut bench = Bench::connected(&TWO);
+    bench.session(1, "web", json!({}));
+    bench.session(0, "api", json!({}));
+    bench.session(0, "me", json!({"agent": "cli"}));
+    bench.advance(61_000);
+    let from = |agent: &'static str| Forged { from_agent: Some(agent), ..mail("web", "x") };
+    let refused = |bench: &mut Bench, agent: &'static str, count: usize| {
+        let mut refused = 0;
+        for _ in 0..count {
+            let env = bench.forge(0, 1, from(agent));
+            bench.deliver(1, &env);
+            bench.advance(2_000);
+            match bench.answer_to(1, 0, &env).as_deref() {
+                Some("delivered") => {}
+                Some("rejected loop_guard") => refused += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        refused
+    };
+    assert_eq!(refused(&mut bench, "me", 40), 0);
+    assert_eq!(refused(&mut bench, "api", 35), 5);
+    // A name that the machine makes up counts against the machine.
+    assert_eq!(refused(&mut bench, "made-up", 35), 5);
+    assert_eq!(refused(&mut bench, "made-up-2", 3), 3);
+    bench.advance(600_000);
+    assert_eq!(refused(&mut bench, "api", 1), 0);
 }

@@ -2,7 +2,6 @@
 //! Spec: D1.5 "A2A shapes", W2.2
 
 use messaging_core::b64;
-use messaging_core::limits::PARTS_PER_MESSAGE;
 use messaging_core::task::TaskState;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -209,7 +208,6 @@ impl A2aObject {
         let parts = self.0.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         parts
             .iter()
-            .take(PARTS_PER_MESSAGE)
             .filter_map(Value::as_object)
             .filter_map(|part| Some((content(part)?, part)))
     }

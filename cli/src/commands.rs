@@ -17,6 +17,7 @@ mod man;
 mod read;
 mod send;
 mod status;
+mod task;
 mod team;
 mod version;
 
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Send(send::Send),
     Inbox(inbox::Inbox),
     Read(read::Read),
+    #[command(subcommand)]
+    Task(task::Task),
     #[command(subcommand)]
     Contact(contact::Contact),
     #[command(subcommand)]
@@ -66,6 +69,7 @@ impl Command {
             Self::Send(command) => command.run(context).await,
             Self::Inbox(command) => command.run(context).await,
             Self::Read(command) => command.run(context).await,
+            Self::Task(command) => command.run(context).await,
             Self::Contact(command) => command.run(context).await,
             Self::Team(command) => command.run(context).await,
             Self::Daemon(command) => command.run(context).await,

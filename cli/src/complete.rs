@@ -15,9 +15,11 @@ use messaging_core::ids::{PersonId, SessionName};
 use messaging_core::peer_text::terminal_safe;
 use messaging_ipc::call;
 use messaging_ipc::params::Nothing;
-use messaging_ipc::scalars::Room;
+use messaging_ipc::params::task::ListTasks;
+use messaging_ipc::scalars::{Count, Room, SessionKey};
 
 use crate::environment::Environment;
+use crate::mailbox::{DEFAULT, Mailbox};
 use crate::program;
 
 /// The variable by which the shell's script asks for completions.
@@ -86,6 +88,36 @@ pub(crate) fn invites(current: &OsStr) -> Vec<CompletionCandidate> {
         let team = client.call::<call::TeamList>(&Nothing {}).await.ok()?;
         Some(team.invites.iter().map(|invite| invite.invite_id.to_string()).collect())
     })
+}
+
+/// Tasks of the mailbox `cli`.
+pub(crate) fn tasks(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(key) = mailbox_key() else { return Vec::new() };
+    matching(current, |client| async move {
+        let register =
+            Mailbox::registration(key.clone(), SessionName::parse(DEFAULT).ok()?).ok()?;
+        client.call::<call::SessionRegister>(&register).await.ok()?;
+        let list = ListTasks {
+            key,
+            role: None,
+            state: None,
+            context_id: None,
+            peer: None,
+            updated_after: None,
+            limit: Count::clamped(100),
+            cursor: None,
+        };
+        let page = client.call::<call::TaskList>(&list).await.ok()?;
+        Some(page.tasks.iter().map(|task| task.id.to_string()).collect())
+    })
+}
+
+/// The key of the mailbox `cli`, when there is one.
+fn mailbox_key() -> Option<SessionKey> {
+    let environment = Environment::read();
+    let home = environment.home.or_else(|| environment.user.map(|user| user.join(".messaging")))?;
+    let text = std::fs::read_to_string(home.join("cli").join(format!("{DEFAULT}.key"))).ok()?;
+    SessionKey::parse(text.trim_end()).ok()
 }
 
 /// Methods of the table.

@@ -87,10 +87,17 @@ impl Mailbox {
     /// Registers its session on a connection, which may act as it from then on.
     pub(crate) async fn open(&self, link: &Link<'_>) -> Result<SessionKey, Fault> {
         let key = self.key()?;
-        let register = Register {
-            key: key.clone(),
+        let register = Self::registration(key.clone(), self.name.clone())?;
+        link.call::<call::SessionRegister>(&register).await?;
+        Ok(key)
+    }
+
+    /// What a mailbox registers as.
+    pub(crate) fn registration(key: SessionKey, name: SessionName) -> Result<Register, Fault> {
+        Ok(Register {
+            key,
             agent: ClientKind::parse(DEFAULT)?,
-            name: Some(self.name.clone()),
+            name: Some(name),
             tier: Some(SessionTier::Pull),
             state: None,
             repo: None,
@@ -99,9 +106,7 @@ impl Mailbox {
             features: None,
             host: None,
             ticket: None,
-        };
-        link.call::<call::SessionRegister>(&register).await?;
-        Ok(key)
+        })
     }
 
     fn read(&self) -> Result<Option<SessionKey>, Fault> {

@@ -1,7 +1,7 @@
 //! `messaging read`.
 //! Spec: D6.4, §8.2 "item.read"
 
-mod save;
+pub(in crate::commands) mod save;
 
 use std::path::PathBuf;
 
@@ -11,11 +11,13 @@ use messaging_core::ids::{SessionName, Ulid};
 use messaging_core::peer_text::terminal_safe;
 use messaging_ipc::call;
 use messaging_ipc::params::inbox::{GetItem, ReadItem};
+use messaging_ipc::params::task::Get as GetTask;
 use messaging_ipc::results::inbox::{ItemRead, StageAt};
-use messaging_ipc::shapes::{A2aObject, Content, InboxItem, TaskOrMessage};
+use messaging_ipc::shapes::{A2aObject, Content, InboxItem};
 use serde_json::{Map, Value};
 
 use super::inbox::from;
+use super::task;
 use crate::complete;
 use crate::context::Context;
 use crate::fault::Fault;
@@ -32,11 +34,11 @@ use crate::render::{Facts, Report, json, stamp, when};
 ///   messaging read 01JZ3V7H2Q4W8X9Y0Z1A2B3C4D --peek --raw
 ///   messaging read 01JZ3V7H2Q4W8X9Y0Z1A2B3C4D --save attachments
 ///
-/// See also: messaging inbox, messaging send
+/// See also: messaging inbox, messaging send, messaging task show
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Read {
-    /// The id that `messaging inbox` or `messaging send --json` shows
+    /// The id that `messaging inbox` or `messaging send --json` shows, or a task's
     #[arg(value_name = "ID")]
     id: Ulid,
     /// Print the whole A2A message as JSON
@@ -72,7 +74,18 @@ impl Read {
             let report = Report::of(&read, "");
             return Ok(self.show(context, report, &entry.item, &message, saved));
         }
-        let read = link.call::<call::ItemRead>(&ReadItem { key, id: self.id }).await?;
+        let read =
+            match link.call::<call::ItemRead>(&ReadItem { key: key.clone(), id: self.id }).await {
+                // Perhaps it is the id of a task.
+                Err(fault) if fault.code == Code::NotFound => {
+                    let get = GetTask { key, task_id: self.id, role: None };
+                    return match link.call::<call::TaskGet>(&get).await {
+                        Ok(found) => Ok(task::show::report(&context.screen, &found)),
+                        Err(_) => Err(fault),
+                    };
+                }
+                read => read?,
+            };
         let report = Report::of(&read, "");
         match &read {
             ItemRead::Received { item, message } => {
@@ -130,15 +143,16 @@ fn headers(context: &Context, item: &InboxItem) -> Facts {
     };
     facts.add("Sent", sent);
     facts.add("Id", item.id);
-    if item.kind == TaskOrMessage::Task {
-        facts.maybe("Task", item.task_id.as_ref());
+    facts.maybe("Task", item.task_id.as_ref());
+    if let Some(chain) = &item.chain {
+        task::show::chain(&mut facts, chain);
     }
     facts.maybe("Answers", item.reply_to.as_ref());
     facts
 }
 
 /// What is no text, a line each, by its place among the parts.
-fn attachments(message: &A2aObject) -> String {
+pub(in crate::commands) fn attachments(message: &A2aObject) -> String {
     let mut lines = String::new();
     for (at, (content, part)) in message.parts().enumerate() {
         let what = match content {

@@ -13,9 +13,9 @@ use messaging_ipc::call;
 use messaging_ipc::event::Event;
 use messaging_ipc::params::KeyOnly;
 use messaging_ipc::params::conv::PersonSend;
-use messaging_ipc::params::msg;
+use messaging_ipc::params::msg::{self, OnBehalfOf};
 use messaging_ipc::scalars::{List, Printable, Room, SessionKey, Str, Target};
-use messaging_ipc::shapes::{Expect, SendResult};
+use messaging_ipc::shapes::{Expect, SendResult, TaskOrMessage};
 use tokio::time::{Instant, timeout_at};
 
 use crate::address::Recipient;
@@ -40,10 +40,23 @@ use crate::render::Report;
 ///   messaging send bob/api "See the log." --file build.log --wait=read
 ///   messaging send me/api "Stop after this step."
 ///
-/// See also: messaging inbox, messaging read, messaging contact list
+/// See also: messaging inbox, messaging read, messaging task send, messaging contact list
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Send {
+    #[command(flatten)]
+    letter: Letter,
+    /// Ask the agent to do it, as a task; to agents only
+    #[arg(long)]
+    task: bool,
+    /// The task, executed by this mailbox, that the new one is part of
+    #[arg(long, value_name = "TASK", requires = "task")]
+    on_behalf: Option<Ulid>,
+}
+
+/// What is sent, and to whom.
+#[derive(Debug, clap::Args)]
+pub(in crate::commands) struct Letter {
     /// <person>/<agent>[@label], <person>, #<channel>, me or me/<agent>
     #[arg(value_name = "TO", add = ArgValueCompleter::new(complete::recipients))]
     to: String,
@@ -87,19 +100,50 @@ enum Wanted {
 const WAIT: Duration = Duration::from_secs(60);
 const FILES: usize = 8;
 
+/// What a letter to an agent asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::commands) enum Purpose {
+    /// Nothing: it is mail.
+    Mail,
+    /// A task, perhaps as a part of another.
+    Task {
+        /// The other task.
+        on_behalf: Option<Ulid>,
+    },
+}
+
 impl Send {
     pub(crate) async fn run(self, context: &Context) -> Result<Report, Fault> {
+        let Self { letter, task, on_behalf } = self;
+        letter.send(context, if task { Purpose::Task { on_behalf } } else { Purpose::Mail }).await
+    }
+}
+
+impl Letter {
+    /// Sends the letter.
+    pub(in crate::commands) async fn send(
+        self,
+        context: &Context,
+        purpose: Purpose,
+    ) -> Result<Report, Fault> {
         let to = Recipient::parse(&self.to)?;
-        if to.is_agent() { self.mail(context, to).await } else { self.line(context, to).await }
+        match purpose {
+            _ if to.is_agent() => self.mail(context, to, purpose).await,
+            Purpose::Mail => self.line(context, to).await,
+            Purpose::Task { .. } => Err(Fault::usage(
+                "a task is for an agent, and this is a person or a channel",
+                "name an agent, as in bob/api.",
+            )),
+        }
     }
 
-    async fn mail(self, context: &Context, to: Recipient) -> Result<Report, Fault> {
-        if self.file.len() > FILES {
-            return Err(Fault::usage(
-                "there are more than eight files",
-                "send them in several messages.",
-            ));
-        }
+    async fn mail(
+        self,
+        context: &Context,
+        to: Recipient,
+        purpose: Purpose,
+    ) -> Result<Report, Fault> {
+        check_files(&self.file)?;
         let a2a_context =
             self.context.as_deref().map(|text| printable("--context", text)).transpose()?;
         let idempotency_key =
@@ -112,7 +156,16 @@ impl Send {
             // Before the send, so that no step of it can be missed.
             link.call::<call::EventsSubscribe>(&KeyOnly { key: key.clone() }).await?;
         }
+        let (kind, on_behalf_of) = match purpose {
+            Purpose::Mail => (None, None),
+            Purpose::Task { on_behalf } => (
+                Some(TaskOrMessage::Task),
+                on_behalf.map(|task_id| OnBehalfOf { task_id, scope: None, max_depth: None }),
+            ),
+        };
         let send = msg::Send {
+            kind,
+            on_behalf_of,
             context_id: a2a_context,
             reply_to: self.reply,
             wake: self.no_wake.then_some(false),
@@ -163,6 +216,14 @@ impl Send {
     }
 }
 
+/// A message takes eight files.
+pub(in crate::commands) fn check_files(files: &[PathBuf]) -> Result<(), Fault> {
+    if files.len() <= FILES {
+        return Ok(());
+    }
+    Err(Fault::usage("there are more than eight files", "send them in several messages."))
+}
+
 fn printable<const MIN: usize, const MAX: usize>(
     option: &str,
     text: &str,
@@ -205,7 +266,8 @@ async fn follow(
     }
 }
 
-fn report(result: &SendResult, exit: Exit) -> Report {
+/// What became of a send.
+pub(in crate::commands) fn report(result: &SendResult, exit: Exit) -> Report {
     let mut text = format!("{} {}", word(result.stage), result.to);
     if let Some(code) = result.code {
         text += &format!(": {code}");
@@ -213,6 +275,9 @@ fn report(result: &SendResult, exit: Exit) -> Report {
         result.expect.filter(|_| exit == Exit::Done && !past_hand_over(result.stage))
     {
         text += &format!(" ({})", hint(expect));
+    }
+    if let Some(task) = result.task_id {
+        text += &format!("\ntask {task}");
     }
     let report = Report::of(result, text + "\n");
     match result.code {
@@ -281,6 +346,14 @@ mod tests {
         let report = report(&sent(Stage::Accepted, None, Some(Expect::NextTurn)), Exit::Done);
         assert_eq!(report.text, "accepted to alice/api@laptop (will see it at its next turn)\n");
         assert_eq!(report.exit, Exit::Done);
+    }
+
+    #[test]
+    fn a_task_is_told_by_its_id() {
+        let mut task = sent(Stage::Accepted, None, None);
+        task.task_id = Some(task.envelope_id);
+        let report = report(&task, Exit::Done);
+        assert_eq!(report.text, "accepted to alice/api@laptop\ntask 01ARZ3NDEKTSV4RRFFQ69G5FAV\n");
     }
 
     #[test]

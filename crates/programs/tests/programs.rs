@@ -14,6 +14,8 @@ mod demo;
 mod lifecycle;
 #[path = "programs/sending.rs"]
 mod sending;
+#[path = "programs/tasks.rs"]
+mod tasks;
 #[path = "programs/team.rs"]
 mod team;
 #[path = "programs/terminal.rs"]

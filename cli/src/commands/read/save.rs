@@ -18,7 +18,7 @@ use crate::fault::Fault;
 ///
 /// A part is named by its `filename`, or `part-<n>` with an ending of its kind. Errors: `invalid_request` for a name that
 /// is not plain, that two parts share, or that is taken; then nothing was written.
-pub(super) fn save(folder: &Path, message: &A2aObject) -> Result<Vec<String>, Fault> {
+pub(in crate::commands) fn save(folder: &Path, message: &A2aObject) -> Result<Vec<String>, Fault> {
     let files = plan(message)?;
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Ok(()) => {}

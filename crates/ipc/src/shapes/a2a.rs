@@ -206,10 +206,7 @@ impl A2aObject {
     /// Its parts in order: what each carries, and its members. Anything in `parts` that is no part is skipped.
     pub fn parts(&self) -> impl Iterator<Item = (Content<'_>, &Map<String, Value>)> {
         let parts = self.0.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        parts
-            .iter()
-            .filter_map(Value::as_object)
-            .filter_map(|part| Some((content(part)?, part)))
+        parts.iter().filter_map(Value::as_object).filter_map(|part| Some((content(part)?, part)))
     }
 
     /// The text parts, joined by line feeds. Untrusted.

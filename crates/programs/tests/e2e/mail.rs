@@ -225,3 +225,19 @@ fn a_send_with_a_key_is_sent_once() {
     alice.ok(&["send", "bob/api@desk", "last"]);
     assert_eq!(api.holds(2), ["once", "last"]);
 }
+
+#[test]
+fn two_agents_in_a_circle_are_stopped_and_a_person_is_not() {
+    let house = House::new();
+    let (alice, bob) = house.two();
+    let (mut writer, mut api) = (alice.agent("writer"), bob.agent("api"));
+    let ids: Vec<_> = (0..31).map(|n| writer.send("bob/api@desk", &format!("{n}"))).collect();
+    writer.reaches(&ids[29], "delivered");
+    writer.reaches(&ids[30], "rejected");
+    let sent = writer.call("item.read", json!({"id": ids[30]}));
+    assert_eq!(sent["code"], "loop_guard");
+    assert_eq!(api.texts().len(), 30);
+    let mut person = alice.terminal("person");
+    let id = person.send("bob/api@desk", "stop it, both of you");
+    person.reaches(&id, "delivered");
+}

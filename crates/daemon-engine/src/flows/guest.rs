@@ -16,6 +16,7 @@ mod talk;
 
 use messaging_core::code::Code;
 use messaging_core::ids::Req;
+use messaging_core::limits::CLOCK_SKEW_MS;
 use messaging_core::relay_auth::Challenge;
 use messaging_core::roster::{Roster, RosterHead};
 use messaging_core::ticket::InviteTicket;
@@ -51,6 +52,10 @@ pub(super) struct Guest {
     step: Step,
     /// An entry was sent and its answer is not known.
     unsettled: bool,
+    /// An entry was sent on a connection that is gone. It may still arrive, even behind a later hello.
+    under_way: bool,
+    /// When this guest began.
+    since: Mono,
     /// How often the redeem was signed again for a head that had moved.
     conflicts: u32,
     /// Dials since something came of one.
@@ -119,6 +124,8 @@ impl Guest {
             chain: Roster::new(),
             step: Step::Resting { until: now },
             unsettled: false,
+            under_way: false,
+            since: now,
             conflicts: 0,
             idle_dials: 0,
             refused: None,
@@ -127,7 +134,7 @@ impl Guest {
 
     /// The same guest, which does not know whether it is a member already.
     pub(super) fn unsettled(self) -> Self {
-        Self { unsettled: true, ..self }
+        Self { unsettled: true, under_way: true, ..self }
     }
 
     /// Whether a caller waits for it.
@@ -301,18 +308,27 @@ fn lost(
             engine.flows.guest = Some(guest);
             return Ok(());
         }
-        // The relay does not know this machine: what was sent never arrived.
+        // The relay does not know this machine: what was sent has not arrived, or not yet.
         Step::Greeting { .. } if is_stranger => {
             guest.unsettled = false;
             if matches!(guest.goal, Goal::Settle) {
-                return end(work, guest);
+                // An entry is taken within the clock skew of its signing: after that it never arrives.
+                if work.mono().since(guest.since) >= CLOCK_SKEW_MS {
+                    return end(work, guest);
+                }
+                guest.step = Step::Resting { until: work.mono().plus(LONGEST_REST_MS) };
+                engine.flows.guest = Some(guest);
+                return Ok(());
             }
             if guest.idle_dials < MAX_IDLE_DIALS {
                 dial(engine, work, guest);
                 return Ok(());
             }
         }
-        Step::Appending { .. } => guest.unsettled = true,
+        Step::Appending { .. } => {
+            guest.unsettled = true;
+            guest.under_way = true;
+        }
         // A relay hangs up on a guest after eight frames or ten seconds: what was fetched is kept.
         Step::Paging { .. } | Step::Syncing { .. } if guest.idle_dials == 0 => {
             dial(engine, work, guest);
@@ -337,6 +353,13 @@ fn fail(
     mut guest: Guest,
     refusal: Refusal,
 ) -> Result<(), StoreError> {
+    if guest.under_way && refusal.as_code() == Code::InviteInvalid {
+        // It may be this machine that used the invite: an earlier redeem arrived late. Greeting tells.
+        guest.under_way = false;
+        guest.unsettled = true;
+        dial(engine, work, guest);
+        return Ok(());
+    }
     link::hang_up(engine, work);
     if let Some(reply) = guest.reply.take() {
         reply.refuse(work, refusal);

@@ -157,7 +157,7 @@ fn a_relay_that_says_nothing_is_not_waited_for_for_ever() {
     // The genesis may have arrived: that is still found out.
     assert!(intends(&bench, 0));
     bench.relay.silent = false;
-    bench.advance(60_000);
+    bench.advance(messaging_core::limits::CLOCK_SKEW_MS + 60_000);
     assert!(!intends(&bench, 0), "the relay does not know this machine");
     assert!(found(&mut bench).is_ok());
 }
@@ -380,6 +380,45 @@ fn a_joiner_that_the_relay_took_and_denies_is_a_member_in_the_same_call() {
     bench.advance(10_000);
     assert_eq!(bench.answer(at, &id).unwrap().unwrap()["role"], "member");
     assert_eq!(bench.relay.roster.members().len(), 2, "no ghost");
+}
+
+#[test]
+fn a_redeem_that_arrives_behind_a_refused_hello_makes_no_ghost() {
+    let (mut bench, at) = team_and_newcomer();
+    let ticket = ticket(&mut bench, "bob");
+    bench.relay.slow_entries = true;
+    let id = bench.begin(at, CONN, "team.join", joining(&ticket, "desk"));
+    bench.advance(20_000);
+    assert_eq!(bench.answer(at, &id).unwrap().unwrap()["role"], "member");
+    assert_eq!(bench.relay.roster.members().len(), 2);
+    assert!(bench.relay.roster.member(bench.daemons[at].keys.machine()).is_some());
+}
+
+#[test]
+fn a_redeem_that_arrives_late_is_found_by_a_machine_that_died_meanwhile() {
+    let (mut bench, at) = team_and_newcomer();
+    let ticket = ticket(&mut bench, "bob");
+    bench.relay.slow_entries = true;
+    bench.begin(at, CONN, "team.join", joining(&ticket, "desk"));
+    bench.settle();
+    restart(&mut bench, at);
+    bench.advance(60_000);
+    assert_eq!(standing(&bench, at), Standing::Member);
+    assert!(!intends(&bench, at));
+}
+
+#[test]
+fn a_join_that_never_arrived_is_forgotten_when_it_cannot_arrive_any_more() {
+    let (mut bench, at) = team_and_newcomer();
+    let ticket = ticket(&mut bench, "bob");
+    bench.begin(at, CONN, "team.join", joining(&ticket, "desk"));
+    while bench.relay.heard_from(at, "join") == 0 && bench.step() {}
+    restart(&mut bench, at);
+    bench.advance(60_000);
+    assert!(intends(&bench, at));
+    bench.advance(messaging_core::limits::CLOCK_SKEW_MS + 60_000);
+    assert_eq!(standing(&bench, at), Standing::NoTeam);
+    assert!(!intends(&bench, at));
 }
 
 #[test]

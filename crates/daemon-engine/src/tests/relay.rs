@@ -28,6 +28,9 @@ pub(crate) struct Relay {
     pub(crate) entry_nacks: VecDeque<Code>,
     /// It takes an entry and hangs up without an answer, so often.
     pub(crate) swallows: u32,
+    /// It hangs up when an entry comes, and takes it behind the next refused hello: an old connection was slow.
+    pub(crate) slow_entries: bool,
+    slow: Option<Value>,
     /// It takes an entry and says `internal`, so often.
     pub(crate) denies: u32,
     /// Frames that a guest has on one connection; then it hangs up.
@@ -88,6 +91,8 @@ impl Relay {
             entry_nacks: VecDeque::new(),
             swallows: 0,
             denies: 0,
+            slow_entries: false,
+            slow: None,
             guest_frames: 8,
             hang_ups: Vec::new(),
             drops_answers: false,
@@ -242,6 +247,9 @@ impl Relay {
         match frame {
             ClientFrame::Hello(hello) if self.is_stranger(&hello.machine) => {
                 self.hang_up(at, Code::NotMember, 4001);
+                if let Some(entry) = self.slow.take() {
+                    self.roster.apply(&entry, None).unwrap();
+                }
             }
             ClientFrame::Hello(hello) => self.welcome(at, hello.machine),
             ClientFrame::RosterSync(sync) => self.page(at, &sync),
@@ -371,6 +379,10 @@ impl Relay {
 
     fn take_entry(&mut self, at: usize, append: &RosterAppend, now: Ms) {
         let RosterAppend { req, entry } = append;
+        if std::mem::take(&mut self.slow_entries) {
+            self.slow = Some(entry.clone());
+            return self.drop_link(at, 1001);
+        }
         if let Some(code) = self.entry_nacks.pop_front() {
             return self.nack(at, req, code, None);
         }

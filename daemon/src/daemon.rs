@@ -135,7 +135,12 @@ impl Daemon {
             let _ = timeout(DOOR_GRACE, door).await;
         }
         link.abort();
-        lock.release();
+        if finished {
+            lock.release();
+        } else {
+            // The store is still in its owner's hands: the home is free when the process is gone, and not before.
+            std::mem::forget(lock);
+        }
     }
 }
 

@@ -6,12 +6,14 @@
 //! silent, that a frame is too large.
 
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use messaging_daemon_engine::{In, LinkFault, LinkId};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
@@ -94,12 +96,16 @@ impl Call<'_> {
         self.converse(socket).await
     }
 
-    /// Both directions at once, so that two peers that are both writing never wait for each other.
+    /// Both directions at once, so that two peers that are both writing never wait for each other; and the engine is heard
+    /// while a write waits, so that a relay that reads nothing cannot hold its link.
     async fn converse(self, socket: Socket) -> Result<End, Gone> {
         let (mut sink, mut stream) = socket.split();
         let Call { link, commands, inbox } = self;
+        let backlog = &Backlog::default();
+        let (texts, mut to_write) = mpsc::unbounded_channel::<String>();
         let listen = async {
             loop {
+                backlog.room().await;
                 let message = match timeout(SILENCE, stream.next()).await {
                     Err(_) => return Ok(End::from(LinkFault::Silent)),
                     Ok(None) => return Ok(LinkFault::Closed.into()),
@@ -123,27 +129,78 @@ impl Call<'_> {
                 }
             }
         };
-        let speak = async {
+        let hear = async move {
             loop {
                 match commands.recv().await.ok_or(Gone)? {
                     LinkCommand::Send { link: of, text } if of == link => {
-                        if let Err(error) = sink.send(Message::text(text)).await {
-                            return Ok(End::from(fault_of(&error)));
-                        }
+                        backlog.add(text.len());
+                        // Its reader lives as long as this does.
+                        let _ = texts.send(text);
                     }
                     LinkCommand::Close { link: of } if of == link => {
-                        // Politeness with a bound: the relay learns that we left on purpose.
-                        let _ = timeout(CLOSE_TIMEOUT, sink.close()).await;
-                        return Ok(LinkFault::Closed.into());
+                        return Ok(Heard::Close);
                     }
-                    dial @ LinkCommand::Dial { .. } => return Ok(End::Replaced(dial)),
+                    dial @ LinkCommand::Dial { .. } => return Ok(Heard::Dial(dial)),
                     LinkCommand::Send { .. } | LinkCommand::Close { .. } => {}
                 }
             }
         };
-        tokio::select! {
-            end = listen => end,
-            end = speak => end,
+        let mut write = pin!(async {
+            while let Some(text) = to_write.recv().await {
+                let bytes = text.len();
+                match timeout(SILENCE, sink.send(Message::text(text))).await {
+                    Err(_) => return LinkFault::Silent,
+                    Ok(Err(error)) => return fault_of(&error),
+                    Ok(Ok(())) => backlog.left(bytes),
+                }
+            }
+            // Politeness: the relay learns that we left on purpose.
+            let _ = sink.close().await;
+            LinkFault::Closed
+        });
+        let heard: Result<Heard, Gone> = tokio::select! {
+            end = listen => return end,
+            why = &mut write => return Ok(why.into()),
+            heard = hear => heard,
+        };
+        match heard? {
+            Heard::Dial(dial) => Ok(End::Replaced(dial)),
+            Heard::Close => {
+                let _ = timeout(CLOSE_TIMEOUT, write).await;
+                Ok(LinkFault::Closed.into())
+            }
+        }
+    }
+}
+
+/// What ends a conversation from this side.
+enum Heard {
+    Close,
+    Dial(LinkCommand),
+}
+
+/// What waits to be written. While it is too much nothing more is read: what a relay sends makes this machine answer, and
+/// one that reads no answers must not fill the memory with them.
+#[derive(Default)]
+struct Backlog {
+    bytes: AtomicUsize,
+    less: Notify,
+}
+
+impl Backlog {
+    fn add(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes + TEXT_COST, Ordering::Relaxed);
+    }
+
+    fn left(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes + TEXT_COST, Ordering::Relaxed);
+        self.less.notify_one();
+    }
+
+    /// Waits until little enough waits to be written.
+    async fn room(&self) {
+        while self.bytes.load(Ordering::Relaxed) > BACKLOG {
+            self.less.notified().await;
         }
     }
 }
@@ -228,12 +285,17 @@ const DIAL_TIMEOUT: Duration = Duration::from_secs(15);
 /// A link without a frame or ping for so long is dead. Spec: W1.3
 const SILENCE: Duration = Duration::from_secs(90);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// What may wait to be written before reading pauses, bytes: more than the window of the outbox ever holds.
+const BACKLOG: usize = 72 * 1_048_576;
+/// What a short text holds beside itself, about.
+const TEXT_COST: usize = 64;
 const READ_BUFFER: usize = 16 * 1024;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::owner::Arrival;
+    use futures_util::FutureExt as _;
     use tokio::net::TcpListener;
     use tokio::task::JoinHandle;
     use tokio_tungstenite::tungstenite::handshake::server::{Request as Upgrade, Response};
@@ -283,7 +345,7 @@ mod tests {
 
         async fn report(&mut self) -> In {
             match self.reports.recv().await.unwrap() {
-                Arrival::Input(input) => input,
+                Arrival::Input { input, .. } => input,
                 Arrival::Opened { .. } => panic!("a link opens no connection"),
             }
         }
@@ -426,6 +488,78 @@ mod tests {
         let _server = rig.up(1).await;
         tokio::time::pause();
         rig.expect_down(1, None, LinkFault::Silent).await;
+    }
+
+    /// Has the link write until the socket takes nothing more, to a relay that reads nothing.
+    async fn clog(rig: &mut Rig) -> WebSocketStream<TcpStream> {
+        let server = rig.up(1).await;
+        for _ in 0..64 {
+            let send = LinkCommand::Send { link: LinkId(1), text: "x".repeat(1 << 20) };
+            rig.commands.send(send).unwrap();
+        }
+        server
+    }
+
+    #[tokio::test]
+    async fn a_relay_that_reads_nothing_holds_neither_its_link_nor_the_next() {
+        let mut rig = Rig::new().await;
+        let mut clogged = clog(&mut rig).await;
+        // It still speaks, and is heard.
+        clogged.send(Message::text("still here")).await.unwrap();
+        assert!(matches!(rig.report().await, In::LinkFrame { .. }));
+        rig.commands.send(LinkCommand::Close { link: LinkId(1) }).unwrap();
+        tokio::time::pause();
+        rig.expect_down(1, None, LinkFault::Closed).await;
+        tokio::time::resume();
+        drop(clogged);
+
+        let clogged = clog(&mut rig).await;
+        let _next = rig.up(2).await;
+        drop(clogged);
+    }
+
+    #[tokio::test]
+    async fn a_relay_that_reads_nothing_is_given_up_in_the_end() {
+        let mut rig = Rig::new().await;
+        let mut clogged = clog(&mut rig).await;
+        tokio::time::pause();
+        tokio::spawn(async move {
+            // Its pings say that it is there.
+            let mut ping = tokio::time::interval(SILENCE / 3);
+            while clogged.send(Message::Ping(Vec::new().into())).await.is_ok() {
+                ping.tick().await;
+            }
+        });
+        rig.expect_down(1, None, LinkFault::Silent).await;
+    }
+
+    #[tokio::test]
+    async fn what_a_relay_that_reads_nothing_says_is_not_taken_without_end() {
+        let backlog = Backlog::default();
+        backlog.add(BACKLOG - TEXT_COST);
+        assert!(backlog.room().now_or_never().is_some());
+        backlog.add(1);
+        backlog.add(1);
+        let mut room = pin!(backlog.room());
+        assert!(room.as_mut().now_or_never().is_none());
+        backlog.left(1);
+        assert!(room.as_mut().now_or_never().is_none());
+        backlog.left(1);
+        room.await;
+    }
+
+    #[tokio::test]
+    async fn what_was_said_before_a_close_is_written_before_it() {
+        let mut rig = Rig::new().await;
+        let mut server = rig.up(1).await;
+        for n in 0..50 {
+            rig.commands.send(LinkCommand::Send { link: LinkId(1), text: n.to_string() }).unwrap();
+        }
+        rig.commands.send(LinkCommand::Close { link: LinkId(1) }).unwrap();
+        for n in 0..50 {
+            assert_eq!(server.next().await.unwrap().unwrap(), Message::text(n.to_string()));
+        }
+        assert!(matches!(server.next().await, Some(Ok(Message::Close(_)))));
     }
 
     #[tokio::test]

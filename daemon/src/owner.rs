@@ -6,14 +6,16 @@
 //! waiting, runs one turn, and hands out what the turn released. It never waits for a socket.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
+use messaging_core::json;
 use messaging_daemon_engine::{ConnId, DaemonEngine, In, Out};
 use messaging_runtime::clock::SystemClock;
 use messaging_runtime::log::Logger;
 use messaging_store::{Loop, MAX_BATCH, Released};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use crate::config;
 use crate::home::Home;
@@ -28,32 +30,51 @@ pub(crate) struct Gone;
 
 /// What arrives at the owner's door.
 pub(crate) enum Arrival {
-    /// Something for the engine.
-    Input(In),
+    /// Something for the engine, with the room it takes until its turn is over.
+    Input { input: In, room: Option<OwnedSemaphorePermit> },
     /// A connection, with the queue to its socket.
     Opened { input: In, conn: ConnId, lines: LineQueue },
 }
 
-/// The owner's door, for everyone who brings something.
+/// The owner's door, for everyone who brings something. What waits there is bounded in number and in memory.
 #[derive(Clone)]
-pub(crate) struct Inbox(mpsc::Sender<Arrival>);
+pub(crate) struct Inbox {
+    door: mpsc::Sender<Arrival>,
+    /// In units of [`UNIT`] bytes.
+    room: Arc<Semaphore>,
+}
 
 impl Inbox {
     /// A door and its inner side.
     pub(crate) fn new() -> (Inbox, mpsc::Receiver<Arrival>) {
-        let (sender, receiver) = mpsc::channel(WAITING);
-        (Inbox(sender), receiver)
+        let (door, receiver) = mpsc::channel(WAITING);
+        (Inbox { door, room: Arc::new(Semaphore::new(UNITS as usize)) }, receiver)
     }
 
     /// Waits for room, then brings one input.
     pub(crate) async fn put(&self, input: In) -> Result<(), Gone> {
-        self.0.send(Arrival::Input(input)).await.map_err(|_| Gone)
+        let units = units_of(&input);
+        let room = match units {
+            0 => None,
+            _ => Some(Arc::clone(&self.room).acquire_many_owned(units).await.map_err(|_| Gone)?),
+        };
+        self.door.send(Arrival::Input { input, room }).await.map_err(|_| Gone)
     }
 
     /// Waits for room, then brings a connection.
     pub(crate) async fn open(&self, input: In, conn: ConnId, lines: LineQueue) -> Result<(), Gone> {
-        self.0.send(Arrival::Opened { input, conn, lines }).await.map_err(|_| Gone)
+        self.door.send(Arrival::Opened { input, conn, lines }).await.map_err(|_| Gone)
     }
+}
+
+/// How much room an input takes. One that is larger than all of it has it for itself.
+fn units_of(input: &In) -> u32 {
+    let bytes = match input {
+        In::LinkFrame { text, .. } => text.len(),
+        In::IpcRequest { request, .. } => request.params.as_ref().map_or(0, json::weight),
+        _ => 0,
+    };
+    u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(UNITS).min(UNITS)
 }
 
 /// Everything the owner thread owns.
@@ -77,6 +98,7 @@ impl Owner {
         // Answers to this thread's own file writes come before anything that waits outside.
         let mut own = VecDeque::new();
         let mut arrived = Vec::with_capacity(MAX_BATCH);
+        let mut rooms = Vec::new();
         for out in self.first.take().into_iter().flatten() {
             self.carry_out(out, &mut connections, &mut own);
         }
@@ -91,7 +113,8 @@ impl Owner {
             }
             for arrival in arrived.drain(..) {
                 match arrival {
-                    Arrival::Input(input) => {
+                    Arrival::Input { input, room } => {
+                        rooms.extend(room);
                         if let In::IpcClosed { conn } = &input {
                             connections.remove(conn);
                         }
@@ -110,6 +133,7 @@ impl Owner {
                 }
                 self.carry_out(out, &mut connections, &mut own);
             }
+            rooms.clear();
         }
     }
 
@@ -209,5 +233,55 @@ enum Waited {
 
 /// Inputs that may wait at the door; whoever brings the next one waits for room.
 const WAITING: usize = 1024;
+/// The room at the door: 64 MiB.
+const UNITS: u32 = 65_536;
+const UNIT: usize = 1_024;
 /// What clients get to read their last answers.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use messaging_daemon_engine::LinkId;
+
+    use super::*;
+
+    fn frame(bytes: usize) -> In {
+        In::LinkFrame { link: LinkId(1), text: "x".repeat(bytes) }
+    }
+
+    #[tokio::test]
+    async fn what_waits_at_the_door_is_bounded_in_memory() {
+        let (inbox, mut arrivals) = Inbox::new();
+        let mib = 1 << 20;
+        for _ in 0..16 {
+            assert!(inbox.put(frame(4 * mib)).now_or_never().is_some());
+        }
+        assert!(inbox.put(frame(1)).now_or_never().is_none(), "64 MiB wait");
+        // What weighs nothing needs no room.
+        assert!(inbox.put(In::Stop).now_or_never().is_some());
+        drop(arrivals.recv().await);
+        assert!(inbox.put(frame(4 * mib)).now_or_never().is_some());
+        assert!(inbox.put(frame(1)).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn an_input_larger_than_the_room_waits_for_all_of_it_and_passes() {
+        let (inbox, mut arrivals) = Inbox::new();
+        assert!(inbox.put(frame(1)).now_or_never().is_some());
+        assert!(inbox.put(frame(100 << 20)).now_or_never().is_none());
+        drop(arrivals.recv().await);
+        assert!(inbox.put(frame(100 << 20)).now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_request_is_weighed_as_it_stands_in_memory() {
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":[{}0]}}}}"#,
+            "0,".repeat(99_999)
+        );
+        let request = messaging_ipc::request::Request::parse(line.as_bytes()).unwrap();
+        let input = In::IpcRequest { conn: ConnId(1), request };
+        assert!(units_of(&input) as usize * UNIT > 10 * line.len());
+    }
+}

@@ -1,8 +1,10 @@
 //! Limits: how many clients, and what happens to those who ask and go.
 
+use std::io::Write;
 use std::net::Shutdown;
+use std::time::Duration;
 
-use messaging_ipc::line::CONNECTIONS;
+use messaging_ipc::line::{CONNECTIONS, LINE_BYTES};
 use serde_json::json;
 
 use super::rig::{Client, Rig};
@@ -48,4 +50,35 @@ fn a_thousand_clients_that_ask_for_much_and_die_leave_no_trace() {
     assert_eq!(client.call("daemon.health", &json!({})).unwrap()["state"], "running");
     let register = json!({"key": "the-key-of-the-survivor", "agent": "cli", "name": "survivor"});
     assert_eq!(client.call("session.register", &register).unwrap()["name"], "survivor");
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_read_no_further_and_holds_up_nobody() {
+    let rig = Rig::start();
+    let mut deaf = rig.agent();
+    let stream = deaf.lines.get_mut();
+    stream.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
+    let request = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"daemon.status\"}\n";
+    let flood = request.repeat(1_000);
+    // What the sockets and the slots hold is soon full.
+    let taken = (0..200).take_while(|_| stream.write_all(&flood).is_ok()).count();
+    assert!(taken < 200, "it took {taken} thousand requests and was read no answer");
+    assert!(rig.agent().call("daemon.health", &json!({})).is_ok());
+    assert!(rig.admin().call("daemon.health", &json!({})).is_ok());
+}
+
+#[test]
+fn lines_that_grow_a_hundredfold_in_memory_are_answered_one_after_another() {
+    let rig = Rig::start();
+    let head = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session.register\",\"params\":{\"x\":[";
+    let line = format!("{head}{}0]}}}}\n", "{\"\":0},".repeat((LINE_BYTES - 200) / 7));
+    let mut clients: Vec<Client> = (0..4).map(|_| rig.agent()).collect();
+    for client in &mut clients {
+        client.write(line.as_bytes());
+    }
+    assert!(rig.admin().call("daemon.health", &json!({})).is_ok());
+    for client in &mut clients {
+        assert_eq!(client.read().unwrap()["error"]["data"]["code"], "invalid_request");
+        assert!(client.call("daemon.health", &json!({})).is_ok(), "and the connection goes on");
+    }
 }

@@ -12,6 +12,9 @@ pub const CONNECTIONS: usize = 256;
 /// Bytes that may wait for one connection before it is closed.
 pub const BACKLOG_BYTES: usize = 8_388_608;
 
+/// Room for lines that an idle reader may keep, bytes.
+const SPARE: usize = 65_536;
+
 /// A value as its line, with the line feed. A value that JSON cannot hold is an empty object, which no reader takes.
 pub fn print(value: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(value).unwrap_or_else(|_| b"{}".to_vec());
@@ -75,6 +78,10 @@ impl Lines {
             self.buffer.drain(..self.start);
             self.scanned -= self.start;
             self.start = 0;
+            // One long line in a connection's life is no reason to keep its room for good.
+            if self.buffer.capacity() > SPARE && self.buffer.len() < SPARE {
+                self.buffer.shrink_to(SPARE);
+            }
         }
         self.buffer.extend_from_slice(bytes);
     }
@@ -151,6 +158,17 @@ mod tests {
         lines.push(b"{}\n123456789\n");
         assert_eq!(lines.next_line(), Ok(Some(b"{}".to_vec())));
         assert_eq!(lines.next_line(), Err(LineTooLong));
+    }
+
+    #[test]
+    fn the_room_of_a_long_line_is_given_back() {
+        let mut lines = Lines::new(LINE_BYTES);
+        lines.push(&vec![b'x'; LINE_BYTES]);
+        lines.push(b"\n");
+        assert_eq!(lines.next_line().map(|line| line.map(|line| line.len())), Ok(Some(LINE_BYTES)));
+        lines.push(b"{}\n");
+        assert!(lines.buffer.capacity() <= SPARE);
+        assert_eq!(lines.next_line(), Ok(Some(b"{}".to_vec())));
     }
 
     #[test]

@@ -87,10 +87,12 @@ impl Client {
         let (told, events) = mpsc::channel(EVENTS);
         let pending = Pending::default();
         let reader = tokio::spawn(read_all(read, lines, Arc::clone(&pending), told));
+        let waiting = Arc::clone(&pending);
         tokio::spawn(async move {
+            // The last client is gone, or the daemon takes nothing more: no answer comes to anybody who still waits.
             write_all(write, outgoing).await;
-            // The last client is gone, or the daemon is: nobody waits for an answer any more.
             reader.abort();
+            end(&waiting);
         });
         Ok((Self { hello, requests, pending, timeout: CALL_TIMEOUT }, Events { events }))
     }
@@ -240,7 +242,12 @@ async fn read_all(
             Ok(read) => lines.push(chunk.get(..read).unwrap_or_default()),
         }
     }
-    let mut waiting = lock(&pending);
+    end(&pending);
+}
+
+/// The connection is over.
+fn end(pending: &Pending) {
+    let mut waiting = lock(pending);
     waiting.ended = true;
     // Dropping the senders tells every caller that no answer comes.
     waiting.calls.clear();

@@ -188,3 +188,24 @@ async fn an_answer_of_another_shape_is_unreadable() {
     let client = connect(&daemon).await.unwrap();
     assert_eq!(client.call::<call::DaemonHealth>(&Nothing {}).await, Err(ClientError::Unreadable));
 }
+
+#[tokio::test]
+async fn a_daemon_that_takes_nothing_more_ends_every_call_at_once() {
+    use std::io::Write as _;
+    let home = private_home();
+    let listener =
+        std::os::unix::net::UnixListener::bind(home.path().join("run/admin.sock")).unwrap();
+    // It says hello, closes its ear and keeps its mouth open.
+    let deaf = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.shutdown(std::net::Shutdown::Read).unwrap();
+        stream.write_all(&Hello::new(1, None).line()).unwrap();
+        stream
+    });
+    let client = Client::connect(&Place::home(home.path()), Socket::Admin).await.unwrap().0;
+    let error = client.call_raw("daemon.health", None, None).await.unwrap_err();
+    assert_eq!(error.to_string(), "daemon_unavailable: the daemon closed the connection");
+    let again = client.call_raw("daemon.health", None, None).await.unwrap_err();
+    assert_eq!(again, error);
+    drop(deaf.join());
+}

@@ -9,9 +9,9 @@ use messaging_core::roster::{Member, Roster};
 use messaging_ipc::hello;
 use messaging_ipc::scalars::OrNull;
 use messaging_ipc::shapes::{
-    Binding, DaemonAlarm, DaemonHealth, DaemonState, DaemonStatus, DeviceStatus, DirectoryHealth,
-    Divergence, HealthAlarm, IdentityView, RealmKind, RealmSummary, RelayState, RelayView,
-    RotationView, TeamSummary, Vouch,
+    AlarmKind, Binding, DaemonAlarm, DaemonHealth, DaemonState, DaemonStatus, DeviceAlarm,
+    DeviceStatus, DirectoryHealth, Divergence, HealthAlarm, IdentityView, RealmKind, RealmSummary,
+    RelayState, RelayView, RotationView, TeamSummary, Vouch,
 };
 use messaging_store::StoreError;
 use serde_json::json;
@@ -112,9 +112,24 @@ pub(crate) fn device(engine: &DaemonEngine) -> DeviceStatus {
         via: None,
         head: None,
         predecessor: None,
-        alarm: None,
+        alarm: restored(engine),
     }
 }
+
+/// The alarm of a home that runs from an older copy, dated by the entry that proves it.
+fn restored(engine: &DaemonEngine) -> Option<DeviceAlarm> {
+    let roster = engine.realm.roster();
+    if !engine.home.is_restored(roster) {
+        return None;
+    }
+    let rekey = engine.home.machine.as_ref().and_then(|machine| roster.latest_rekey(machine))?;
+    let entry = usize::try_from(rekey.seq).ok().and_then(|at| roster.entries().get(at))?;
+    let reason = RESTORED.to_owned();
+    Some(DeviceAlarm { kind: AlarmKind::Restored, at: entry.ts(), reason })
+}
+
+/// Spec: D1.8
+const RESTORED: &str = "This device runs from an older copy. Replace it before you use it.";
 
 /// A key in a form that two people can compare: twelve hex digits. Spec: W3 "key fingerprint"
 fn fingerprint(device: &MachineId) -> Option<String> {

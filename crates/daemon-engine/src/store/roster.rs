@@ -12,6 +12,14 @@ pub(crate) fn entries(view: &View<'_>) -> Result<Vec<Value>, StoreError> {
     view.rows("SELECT entry FROM roster ORDER BY seq", (), |row| Columns::of(row).any_json())
 }
 
+/// The number and hash of the last entry.
+pub(crate) fn last(view: &View<'_>) -> Result<Option<(u64, Hash)>, StoreError> {
+    view.row("SELECT seq, hash FROM roster ORDER BY seq DESC LIMIT 1", (), |row| {
+        let mut c = Columns::of(row);
+        Ok((c.count()?, c.value()?))
+    })
+}
+
 /// Adds the entry after the last one.
 pub(crate) fn append(
     tx: &mut Tx<'_>,

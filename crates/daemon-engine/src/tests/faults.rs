@@ -188,3 +188,30 @@ fn a_daemon_killed_at_any_step_loses_nothing() {
         assert_eq!(scene.bench.stage(&scene.alice, &id), "delivered");
     }
 }
+
+#[test]
+fn a_failed_write_does_not_have_the_whole_chain_verified_again() {
+    let mut scene = scene();
+    let bench = &mut scene.bench;
+    let first =
+        |bench: &Bench| std::sync::Arc::as_ptr(&bench.engine(0).realm.roster().entries()[0]);
+    let before = first(bench);
+    bench.set_faults(0, FaultPlan::nth(0, How::Lost, StoreError::Full));
+    let ask = json!({"to": "bob/web", "parts": [{"text": "x"}]});
+    assert_eq!(bench.ask(&scene.alice, "msg.send", ask), Err("internal".into()));
+    bench.advance(5_000);
+    assert_eq!(first(bench), before);
+    // An entry whose write failed is another matter.
+    bench.set_faults(0, FaultPlan::nth(0, How::Lost, StoreError::Full));
+    let op = messaging_core::roster::Op::MemberRole {
+        machine: bench.machine(1),
+        role: messaging_core::roster::Role::Admin,
+    };
+    let signing = bench.daemons[0].keys.identity.signing.clone();
+    let entry = bench.relay.roster.sign_next(&op, bench.now.wall, &signing).unwrap();
+    bench.relay.append(&entry);
+    bench.settle();
+    assert_ne!(first(bench), before);
+    bench.advance(60_000);
+    assert_eq!(bench.engine(0).realm.head(), bench.relay.roster.head());
+}

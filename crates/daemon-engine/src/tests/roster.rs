@@ -438,6 +438,9 @@ fn an_admins_rekey_is_told_and_no_alarm_and_ones_own_lost_key_is_one() {
     bench.settle();
     let alarm = crate::status::alarm(bench.engine(2));
     assert_eq!(alarm, Some(messaging_ipc::shapes::DaemonAlarm::Restored));
+    let told = crate::status::device(bench.engine(2)).alarm.unwrap();
+    assert_eq!(told.at.0, own["ts"].as_u64().unwrap(), "dated by the entry that proves it");
+    assert_eq!(crate::status::device(bench.engine(1)).alarm, None);
     assert!(bench.engine(2).link.is_ready(), "it still receives and sends");
     bench.configure(2, |_| {});
     assert_eq!(crate::status::alarm(bench.engine(2)), alarm, "at the start too");

@@ -12,5 +12,6 @@ mod mail;
 mod presence;
 pub(crate) mod relay;
 mod roster;
+mod said;
 mod start;
 mod tasks;

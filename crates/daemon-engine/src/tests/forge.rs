@@ -137,6 +137,16 @@ impl Bench {
         messaging_core::seal::testing::open_unverified(&checked, &enc).unwrap().raw
     }
 
+    /// What a daemon sealed into an envelope, opened with its recipient's key.
+    pub(crate) fn open(&self, env: &Value) -> Value {
+        let to = super::relay::device(env, "to");
+        let keys =
+            self.daemons.iter().map(|daemon| &daemon.keys).find(|keys| *keys.machine() == to);
+        let checked = messaging_core::envelope::Checked::read(env.clone()).unwrap();
+        let enc = [&keys.unwrap().identity.enc];
+        messaging_core::seal::testing::open_unverified(&checked, &enc).unwrap().raw
+    }
+
     /// What a daemon answered to envelopes, opened: `(ref, stage, code)` of each receipt that it sent to `to`.
     pub(crate) fn receipts(&self, from: usize, to: usize) -> Vec<(String, String)> {
         let keys = &self.daemons[to].keys;

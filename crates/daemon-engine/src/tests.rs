@@ -5,6 +5,7 @@ pub(crate) mod bench;
 mod budget;
 mod faults;
 pub(crate) mod forge;
+mod heads;
 mod hostile;
 mod judge;
 mod link;

@@ -1,5 +1,6 @@
 //! Looks for what neither the compiler nor clippy sees; one small check for each habit.
 
+mod conformance;
 mod files;
 mod length;
 mod spec_line;
@@ -23,6 +24,7 @@ pub(crate) fn check() -> Outcome {
         words::any(file, &mut faults);
     }
     length::check(&files, &excuses, &mut faults);
+    conformance::check(&files, &mut faults);
     if faults.is_empty() {
         Ok(format!("{} files, nothing to mend", files.len()))
     } else {

@@ -183,7 +183,7 @@ fn no_secret_is_said_or_logged() {
         ["BODY-WORDS", "REPO-WORDS", "DOING-WORDS", "VALUE-WORDS", "RELAY-WORDS"]
             .map(str::to_owned)
             .to_vec();
-    secrets.push(serde_json::to_value(&decoded.secret).unwrap().as_str().unwrap().to_owned());
+    secrets.push(serde_json::to_value(decoded.secret).unwrap().as_str().unwrap().to_owned());
     secrets.push(ticket.as_str().unwrap().to_owned());
     secrets.extend([alice.key.clone(), bob.key.clone()]);
     for daemon in &bench.daemons {

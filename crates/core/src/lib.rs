@@ -15,8 +15,8 @@
 //! [`realm`] who is who, [`roster`] the team's chain, [`invite`], [`ticket`] and [`relay_auth`] the ways in.
 //! # Messages
 //! [`envelope`] the unit that travels, [`seal`] and [`verify`] its two ends, [`payload`], [`conv`] and [`meaning`] what it
-//! holds, [`receipt`] and [`stage`] how far it came, [`presence`] who is there, [`a2a`] and [`task`] work, [`delegation`] and
-//! [`consent`] who may ask for it.
+//! holds, [`receipt`] and [`stage`] how far it came, [`presence`] who is there, [`channel`] who is in it, [`a2a`] and
+//! [`task`] work, [`delegation`] and [`consent`] who may ask for it.
 //! # Guards
 //! [`secrets`] credentials that must not leave, [`loop_guard`] agents that answer each other without end, [`window`] the
 //! count behind it.
@@ -34,6 +34,7 @@ pub mod a2a;
 pub mod b64;
 pub mod bounded;
 pub mod bucket;
+pub mod channel;
 pub mod code;
 pub mod consent;
 pub mod conv;

@@ -86,6 +86,8 @@ pub const DELEGATION_SCOPES: usize = 8;
 pub const CHAT_CHARS: usize = 8_000;
 /// Most persons in a channel, creator included. §12
 pub const CHANNEL_PERSONS: usize = 32;
+/// Most channels that a machine holds. §6.8
+pub const CHANNELS: usize = 200;
 /// Longest message request, UTF-16 units. §5
 pub const REQUEST_CHARS: usize = 500;
 /// Persons asked a day. §15.10

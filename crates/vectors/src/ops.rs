@@ -3,6 +3,7 @@
 use crate::args::{Args, Outcome};
 
 mod connection;
+mod consent;
 mod delegation;
 mod encodings;
 mod envelope;
@@ -26,4 +27,5 @@ pub fn lookup(kind: &str) -> Option<Op> {
         .or_else(|| connection::lookup(kind))
         .or_else(|| envelope::lookup(kind))
         .or_else(|| delegation::lookup(kind))
+        .or_else(|| consent::lookup(kind))
 }

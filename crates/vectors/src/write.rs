@@ -4,9 +4,11 @@
 //! code, or a result that the file then pins. A case that gives anything else is not written.
 
 mod book;
+mod cards;
 mod cast;
 mod delegation;
 mod envelope;
+mod grants;
 mod jcs;
 mod keys;
 mod negative;
@@ -25,8 +27,10 @@ pub type Written = (&'static str, String);
 /// Errors: the case that did not give what it must.
 pub fn all() -> Result<Vec<Written>, WriteError> {
     [
-        ("delegation.json", delegation::book as fn() -> Result<Book, WriteError>),
+        ("cards.json", cards::book as fn() -> Result<Book, WriteError>),
+        ("delegation.json", delegation::book),
         ("envelope.json", envelope::book),
+        ("grants.json", grants::book),
         ("jcs.json", jcs::book),
         ("keys.json", keys::book),
         ("negative.json", negative::book),

@@ -14,6 +14,7 @@ mod inbox;
 mod item;
 mod later;
 mod msg;
+mod notice;
 mod person;
 mod screen;
 mod session;

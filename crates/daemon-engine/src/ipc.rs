@@ -33,7 +33,12 @@ struct Connection {
     tier: Tier,
     /// By the hash of the key.
     held: BTreeMap<String, Held>,
+    /// Whether it is told of notices, and then with their lines or without.
+    notices: Option<Lines>,
 }
+
+/// Whether somebody who hears of notices hears the start of the lines too.
+type Lines = bool;
 
 #[derive(Debug)]
 struct Held {
@@ -116,6 +121,19 @@ impl Ipc {
         }
     }
 
+    /// Sends notices to `conn` from now on.
+    pub(crate) fn follow_notices(&mut self, conn: ConnId, lines: Lines) {
+        if let Some(connection) = self.connections.get_mut(&conn) {
+            connection.notices = Some(lines);
+        }
+    }
+
+    /// Who hears of notices, and whether with their lines.
+    pub(crate) fn notice_followers(&self) -> impl Iterator<Item = (ConnId, Lines)> {
+        let lines = |(conn, connection): (&ConnId, &Connection)| Some((*conn, connection.notices?));
+        self.connections.iter().filter_map(lines)
+    }
+
     /// Who hears of the session's events, each with the key it registered.
     pub(crate) fn subscribers(
         &self,
@@ -130,7 +148,7 @@ impl Ipc {
 
 /// A client connected.
 pub(crate) fn opened(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, conn: ConnId, tier: Tier) {
-    engine.ipc.connections.insert(conn, Connection { tier, held: BTreeMap::new() });
+    engine.ipc.connections.insert(conn, Connection { tier, held: BTreeMap::new(), notices: None });
     work.log(LogEvent::IpcOpen { conn: conn.0, tier: tier.as_str() });
 }
 

@@ -35,6 +35,7 @@ mod input;
 mod ipc;
 mod lifecycle;
 mod link;
+mod notices;
 mod outbound;
 mod outbox;
 mod presence;

@@ -21,7 +21,7 @@ use crate::events::LogEvent;
 use crate::home::Standing;
 use crate::store::{evidence, kv, presence, roster};
 use crate::work::Work;
-use crate::{appends, flows, link, outbox};
+use crate::{appends, flows, link, notices, outbox};
 
 pub(crate) use divergence::{Divergence, raise as raise_divergence};
 
@@ -267,6 +267,8 @@ fn changed(
     {
         engine.link.report(work, "an admin replaced this machine's encryption key");
     }
+    notices::tell(engine, work)?;
+    notices::watch(engine, work)?;
     appends::applied(engine, work, applied)?;
     flows::roster_changed(engine, work, applied)
 }
@@ -295,7 +297,7 @@ pub(crate) fn adopt(
     engine.realm = Realm { roster: verified, ..Realm::default() };
     engine.home.machine = Some(machine);
     engine.config.relay = Some(config.relay.clone());
-    Ok(())
+    notices::begin(engine, work)
 }
 
 /// Before the same member's word makes this machine ask for entries again; a relay redelivers after ten seconds.

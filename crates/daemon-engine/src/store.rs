@@ -4,13 +4,17 @@
 //! A row type holds what its table's text columns mean; a text that is none of our values reads as a damaged store.
 //! JSON columns hold wire JSON.
 
+pub(crate) mod channels;
 mod columns;
 pub(crate) mod evidence;
 pub(crate) mod idempotency;
 pub(crate) mod inbox;
 pub(crate) mod kv;
+pub(crate) mod lines;
+pub(crate) mod notices;
 pub(crate) mod outbox;
 pub(crate) mod presence;
+pub(crate) mod rooms;
 pub(crate) mod roster;
 mod schema;
 pub(crate) mod seen;

@@ -10,6 +10,7 @@ mod hostile;
 mod judge;
 mod link;
 mod mail;
+mod notices;
 mod presence;
 pub(crate) mod relay;
 mod roster;

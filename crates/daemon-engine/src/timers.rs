@@ -9,7 +9,7 @@ use crate::events::LogEvent;
 use crate::store::{seen, sweep};
 use crate::tasks::executor;
 use crate::work::Work;
-use crate::{outbox, sessions, stages};
+use crate::{notices, outbox, sessions, stages};
 
 /// When the sweeps are due.
 #[derive(Debug)]
@@ -54,6 +54,7 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         stages::expire(engine, work)?;
         executor::repeat(engine, work)?;
         executor::time_out(engine, work)?;
+        notices::watch(engine, work)?;
         engine.budgets.forget_full(now);
     }
     if engine.timers.retention <= now {

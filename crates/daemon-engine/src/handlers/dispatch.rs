@@ -13,12 +13,11 @@ use messaging_store::StoreError;
 use serde_json::Value;
 
 use super::later::{
-    agents, card, channel, contact, conv, directory, grant, identity, notice, people, request,
-    search, wake,
+    agents, card, channel, contact, conv, directory, grant, identity, people, request, search, wake,
 };
 use super::{
-    Answer, Call, Handled, contacts, daemon, device, events, inbox, item, msg, no_session, person,
-    screen, session, task, team,
+    Answer, Call, Handled, contacts, daemon, device, events, inbox, item, msg, no_session, notice,
+    person, screen, session, task, team,
 };
 use crate::engine::DaemonEngine;
 use crate::input::{ConnId, Tier};

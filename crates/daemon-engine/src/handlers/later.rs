@@ -84,11 +84,6 @@ later_methods! {
         AgentsList list,
         AgentsRead read,
     }
-    notice {
-        NoticeSubscribe subscribe,
-        NoticeList list,
-        NoticeAck ack,
-    }
     identity {
         IdentityReplacePreview replace_preview,
         IdentityReplace replace,

@@ -17,6 +17,12 @@ pub(crate) const REALM_ID: &str = "realm.id";
 pub(crate) const PRESENCE_SEQ: &str = "presence.seq";
 /// The standing divergence alarms, as a JSON list.
 pub(crate) const DIVERGENCE: &str = "divergence";
+/// The last roster entry whose change of the person's devices was told.
+pub(crate) const DEVICE_CURSOR: &str = "notice.deviceCursor";
+/// Since when this machine's keys are missing, while they are.
+pub(crate) const KEYS_MISSING_AT: &str = "alarm.keysMissing";
+/// Since when this home is known to run from an older copy, while it does.
+pub(crate) const RESTORED_AT: &str = "alarm.restored";
 
 /// The three values that joining writes to the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

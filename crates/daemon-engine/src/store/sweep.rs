@@ -32,6 +32,10 @@ pub(crate) fn run(tx: &mut Tx<'_>, keep: &Retention, now: Ms) -> Result<usize, S
         params![at(keep.task_days)],
     )?;
     rows += tx.execute(
+        "DELETE FROM notices WHERE acked_at <= ?1 OR at <= ?2",
+        params![at(keep.read_days), at(keep.transcript_days)],
+    )?;
+    rows += tx.execute(
         "DELETE FROM sessions WHERE closed_at IS NOT NULL
            AND NOT EXISTS (SELECT 1 FROM inbox WHERE session_id = sessions.id)
            AND NOT EXISTS (SELECT 1 FROM sent WHERE session_id = sessions.id)

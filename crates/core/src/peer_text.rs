@@ -1,7 +1,10 @@
 //! Text that another person chose: it can only be read through a view that makes it safe to show.
 //! Spec: §12, D7.2
 
+mod brackets;
+mod fence;
 mod hidden;
+mod reading;
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -13,13 +16,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::json::utf16_cut;
+use crate::random::Random;
 
+pub use brackets::HOST_TAGS;
+pub use fence::{FenceKind, fence, neutral};
 pub use hidden::is_hidden;
 
 /// A string from another person or their agent, exactly as it came.
 ///
 /// It has no `Display`: showing it is a choice between [`terminal_safe`](Self::terminal_safe) and
-/// [`one_line`](Self::one_line). `Debug` shows its length only, so it cannot reach a log.
+/// [`one_line`](Self::one_line) for a person, and [`fenced`](Self::fenced) for a model. `Debug` shows its length only, so it cannot reach a log.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -60,6 +66,12 @@ impl PeerText {
     #[must_use]
     pub fn one_line(&self, units: usize) -> String {
         one_line(&self.0, units)
+    }
+
+    /// The text for a model: see [`fence`].
+    #[must_use]
+    pub fn fenced(&self, from: &str, kind: FenceKind, rng: &mut (impl Random + ?Sized)) -> String {
+        fence(&self.0, from, kind, rng)
     }
 }
 

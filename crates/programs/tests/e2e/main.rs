@@ -8,6 +8,7 @@
 
 mod bodies;
 mod chaos;
+mod delegation;
 mod harness;
 mod homes;
 mod invites;
@@ -19,3 +20,4 @@ mod proxy;
 mod queue;
 mod secrets;
 mod statuses;
+mod tasks;

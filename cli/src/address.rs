@@ -2,10 +2,11 @@
 //! Spec: D6.1 "Addresses"
 
 use messaging_core::code::Code;
-use messaging_core::ids::{Address, PersonId, SessionName};
+use messaging_core::ids::{Address, ChannelName, PersonId, SessionName};
 use messaging_ipc::call;
 use messaging_ipc::params::Nothing;
-use messaging_ipc::scalars::Target;
+use messaging_ipc::params::consent::Subject;
+use messaging_ipc::scalars::{Room, Target};
 
 use crate::context::Link;
 use crate::fault::Fault;
@@ -48,6 +49,51 @@ impl Recipient {
         matches!(self, Self::MyAgent(_) | Self::Named(Target::Agent(_)))
     }
 
+    /// The conversation that it names.
+    ///
+    /// Errors: usage for an agent, which has a mailbox and no conversation with the person.
+    pub(crate) async fn room(self, link: &Link<'_>) -> Result<Room, Fault> {
+        match self.resolve(link).await? {
+            Target::Person(person) => Ok(Room::Dm(person)),
+            Target::Channel(name) => Ok(Room::Channel(name)),
+            Target::Agent(_) => Err(Fault::usage(
+                "this is an agent, and a conversation is with a person or a channel",
+                "name a person or '#<channel>'; `messaging agents read` shows what your agents wrote.",
+            )),
+        }
+    }
+
+    /// Whom a grant is about.
+    ///
+    /// Errors: usage for an agent: what is granted to a person is granted to their agents.
+    pub(crate) async fn subject(self, link: &Link<'_>) -> Result<Subject, Fault> {
+        match self.resolve(link).await? {
+            Target::Person(person) => Ok(Subject { person: Some(person), channel: None }),
+            Target::Channel(name) => Ok(Subject { person: None, channel: Some(name) }),
+            Target::Agent(_) => Err(Fault::usage(
+                "a grant is for a person with all their agents, or for a channel",
+                "name the person, as in bob, or '#<channel>'.",
+            )),
+        }
+    }
+
+    /// The person that it names.
+    ///
+    /// Errors: usage for an agent or a channel.
+    pub(crate) async fn person(self, link: &Link<'_>) -> Result<PersonId, Fault> {
+        match self.resolve(link).await? {
+            Target::Person(person) => Ok(person),
+            Target::Channel(_) | Target::Agent(_) => {
+                Err(Fault::usage("this is no person", "name a person, as in bob."))
+            }
+        }
+    }
+
+    /// Whether it names a person.
+    pub(crate) fn is_person(&self) -> bool {
+        matches!(self, Self::Me | Self::Named(Target::Person(_)))
+    }
+
     /// Puts the person's own name in the place of `me`.
     pub(crate) async fn resolve(self, link: &Link<'_>) -> Result<Target, Fault> {
         Ok(match self {
@@ -60,7 +106,24 @@ impl Recipient {
     }
 }
 
-async fn own_person(link: &Link<'_>) -> Result<PersonId, Fault> {
+/// How a conversation is written: `bob`, `#ops`.
+pub(crate) fn room_name(room: &Room) -> String {
+    match room {
+        Room::Dm(person) => person.to_string(),
+        Room::Channel(name) => format!("#{name}"),
+    }
+}
+
+/// The channel that `#ops`, `channel:ops` or `ops` names.
+pub(crate) fn channel(text: &str) -> Result<ChannelName, &'static str> {
+    let name = text.strip_prefix('#').or_else(|| text.strip_prefix("channel:")).unwrap_or(text);
+    ChannelName::parse(name).map_err(|_| "no channel's name")
+}
+
+/// The person's own id.
+///
+/// Errors: `no_identity` on a device that is not set up.
+pub(crate) async fn own_person(link: &Link<'_>) -> Result<PersonId, Fault> {
     let status = link.call::<call::DaemonStatus>(&Nothing {}).await?;
     match status.identity {
         Some(identity) => Ok(identity.person),
@@ -82,6 +145,16 @@ mod tests {
             assert_eq!(Recipient::parse(text).unwrap().is_agent(), agent);
         }
         assert_eq!(Recipient::parse("channel:ops").unwrap(), Recipient::parse("#ops").unwrap());
+    }
+
+    #[test]
+    fn a_channel_is_named_in_three_ways() {
+        for text in ["ops", "#ops", "channel:ops"] {
+            assert_eq!(channel(text).unwrap().as_str(), "ops");
+        }
+        for text in ["", "#", "#Ops", "##ops", "dm:ops", "a b"] {
+            assert!(channel(text).is_err(), "{text}");
+        }
     }
 
     #[test]

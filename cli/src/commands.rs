@@ -1,20 +1,29 @@
 //! Every command, one file each. A noun is a file with a folder of its verbs beside it.
 //! Spec: D6.4
 
+mod agents;
 mod api;
+mod channel;
+mod chat;
 mod completions;
 mod config;
 mod contact;
 mod daemon;
 mod demo;
 mod device;
+mod dm;
 mod doctor;
+mod grant;
 mod help;
 mod identity;
 mod inbox;
 mod mailbox;
 mod man;
+mod notices;
+mod people;
 mod read;
+mod request;
+mod search;
 mod send;
 mod status;
 mod task;
@@ -34,10 +43,23 @@ pub(crate) enum Command {
     Send(send::Send),
     Inbox(inbox::Inbox),
     Read(read::Read),
+    Chat(chat::Chat),
+    Dm(dm::Dm),
+    Search(search::Search),
+    Notices(notices::Notices),
     #[command(subcommand)]
     Task(task::Task),
     #[command(subcommand)]
+    People(people::People),
+    #[command(subcommand)]
     Contact(contact::Contact),
+    #[command(subcommand)]
+    Request(request::Request),
+    #[command(subcommand, alias = "consent")]
+    Grant(grant::Grant),
+    #[command(subcommand)]
+    Channel(channel::Channel),
+    Agents(agents::Agents),
     #[command(subcommand)]
     Team(team::Team),
     #[command(subcommand)]
@@ -69,8 +91,17 @@ impl Command {
             Self::Send(command) => command.run(context).await,
             Self::Inbox(command) => command.run(context).await,
             Self::Read(command) => command.run(context).await,
+            Self::Chat(command) => command.run(context).await,
+            Self::Dm(command) => command.run(context).await,
+            Self::Search(command) => command.run(context).await,
+            Self::Notices(command) => command.run(context).await,
             Self::Task(command) => command.run(context).await,
+            Self::People(command) => command.run(context).await,
             Self::Contact(command) => command.run(context).await,
+            Self::Request(command) => command.run(context).await,
+            Self::Grant(command) => command.run(context).await,
+            Self::Channel(command) => command.run(context).await,
+            Self::Agents(command) => command.run(context).await,
             Self::Team(command) => command.run(context).await,
             Self::Daemon(command) => command.run(context).await,
             Self::Device(command) => command.run(context).await,

@@ -15,9 +15,13 @@ use messaging_core::ids::{PersonId, SessionName};
 use messaging_core::peer_text::terminal_safe;
 use messaging_ipc::call;
 use messaging_ipc::params::Nothing;
+use messaging_ipc::params::conv::ListConversations;
+use messaging_ipc::params::notice::ListNotices;
 use messaging_ipc::params::task::ListTasks;
 use messaging_ipc::scalars::{Count, Room, SessionKey};
+use messaging_ipc::shapes::RequestView;
 
+use crate::address::room_name;
 use crate::environment::Environment;
 use crate::mailbox::{DEFAULT, Mailbox};
 use crate::program;
@@ -60,6 +64,60 @@ pub(crate) fn recipients(current: &OsStr) -> Vec<CompletionCandidate> {
             Room::Dm(_) => None,
         });
         Some(agents.chain(persons).chain(rooms).collect())
+    })
+}
+
+/// Persons and channels.
+pub(crate) fn rooms(current: &OsStr) -> Vec<CompletionCandidate> {
+    matching(current, |client| async move {
+        let contacts = client.call::<call::ContactsList>(&Nothing {}).await.ok()?;
+        let persons = contacts.reach.iter().map(|reach| reach.person.to_string());
+        let rooms = contacts.conversations.iter().map(|view| room_name(&view.conversation));
+        Some(sorted(persons.chain(rooms)))
+    })
+}
+
+/// Channels that the person is in.
+pub(crate) fn channels(current: &OsStr) -> Vec<CompletionCandidate> {
+    let marked = current.to_string_lossy().starts_with('#');
+    matching(current, |client| async move {
+        let list = ListConversations { limit: Count::clamped(u64::MAX) };
+        let found = client.call::<call::ConvList>(&list).await.ok()?;
+        let names = found.conversations.iter().filter_map(|view| match &view.conversation {
+            Room::Channel(name) if marked => Some(format!("#{name}")),
+            Room::Channel(name) => Some(name.to_string()),
+            Room::Dm(_) => None,
+        });
+        Some(names.collect())
+    })
+}
+
+/// What waits for the person's answer.
+pub(crate) fn requests(current: &OsStr) -> Vec<CompletionCandidate> {
+    matching(current, |client| async move {
+        let waiting = client.call::<call::RequestList>(&Nothing {}).await.ok()?;
+        let ids = waiting.requests.iter().map(|request| match request {
+            RequestView::Message(held) | RequestView::Task(held) => held.id.to_string(),
+            RequestView::Contact { id, .. } | RequestView::Suggestion { id, .. } => id.to_string(),
+        });
+        Some(ids.collect())
+    })
+}
+
+/// Notices that are not acknowledged.
+pub(crate) fn notices(current: &OsStr) -> Vec<CompletionCandidate> {
+    matching(current, |client| async move {
+        let list = ListNotices { lines: false, limit: Count::clamped(u64::MAX) };
+        let found = client.call::<call::NoticeList>(&list).await.ok()?;
+        Some(found.notices.into_iter().map(|notice| notice.id).collect())
+    })
+}
+
+/// Agents of this machine.
+pub(crate) fn own_agents(current: &OsStr) -> Vec<CompletionCandidate> {
+    matching(current, |client| async move {
+        let found = client.call::<call::AgentsList>(&Nothing {}).await.ok()?;
+        Some(found.agents.iter().map(|agent| agent.agent.to_string()).collect())
     })
 }
 
@@ -136,6 +194,13 @@ pub(crate) fn mailboxes(current: &OsStr) -> Vec<CompletionCandidate> {
         SessionName::parse(file.to_str()?.strip_suffix(".key")?).ok().map(|name| name.to_string())
     });
     candidates(current, names.collect())
+}
+
+fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 fn matching<F>(current: &OsStr, ask: impl FnOnce(Client) -> F) -> Vec<CompletionCandidate>

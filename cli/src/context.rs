@@ -20,6 +20,9 @@ use crate::screen::Screen;
 /// How long a command waits for the daemon, unless told.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long a command that waits for the daemon waits between two looks.
+pub(crate) const AGAIN: Duration = Duration::from_millis(250);
+
 /// Everything that a command may look at.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
@@ -70,6 +73,30 @@ impl Context {
         let connecting = Client::connect(&place, Socket::Admin);
         let (client, events) = self.step("connecting to the daemon", connecting).await?;
         Ok(Link { context: self, client: client.with_timeout(self.timeout()), events })
+    }
+
+    /// Waits for a daemon that went away, says so, and says when it is back.
+    ///
+    /// Errors: as [`connect`](Self::connect), but that there is no daemon.
+    pub(crate) async fn connect_again(&self) -> Result<Link<'_>, Fault> {
+        let mut said = false;
+        loop {
+            match self.connect().await {
+                Err(fault) if fault.is_absence() => {}
+                Ok(link) => {
+                    if said {
+                        self.note("The daemon is back.");
+                    }
+                    return Ok(link);
+                }
+                Err(fault) => return Err(fault),
+            }
+            if !said {
+                said = true;
+                self.note("The daemon went away; waiting for it.");
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
     }
 
     /// Waits for a step, and says so when it takes long.

@@ -59,6 +59,11 @@ impl Fault {
         Self { remedy: remedy.into(), ..self }
     }
 
+    /// Whether it says that no daemon answers for now, so that waiting for one can help.
+    pub(crate) fn is_absence(&self) -> bool {
+        self.code == Code::DaemonUnavailable
+    }
+
     /// Writes it: two lines for a person, one JSON line for a program.
     pub(crate) fn write(&self, to: &mut impl Write, as_json: bool) -> std::io::Result<()> {
         let message = format!("{}: {}", self.code, self.message);
@@ -67,7 +72,7 @@ impl Fault {
             let error = json!({"error": {"code": self.code, "message": message, "remedy": remedy}});
             writeln!(to, "{}", render::json(&error, false))
         } else {
-            writeln!(to, "{message}\n{remedy}")
+            writeln!(to, "{}\n{}", render::line(&message), render::line(&remedy))
         }
     }
 }

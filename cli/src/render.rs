@@ -4,12 +4,14 @@
 mod facts;
 mod json;
 mod table;
+mod text;
 mod time;
 
 pub(crate) use facts::Facts;
 pub(crate) use json::json;
 pub(crate) use table::{Cell, Table};
-pub(crate) use time::{stamp, until, when};
+pub(crate) use text::{behind, cut, line, width};
+pub(crate) use time::{Clock, date, stamp, until, when};
 
 use messaging_core::jcs;
 use serde::Serialize;
@@ -45,6 +47,14 @@ impl Report {
     /// The same report with a line for stderr.
     pub(crate) fn noting(self, note: impl Into<String>) -> Self {
         Self { note: Some(note.into()), ..self }
+    }
+
+    /// The person was asked and said no.
+    pub(crate) fn declined() -> Self {
+        Self {
+            exit: Exit::Failed,
+            ..Self::new(serde_json::json!({"done": false}), "Nothing was done.\n")
+        }
     }
 
     /// Nothing to print: the command printed as it went.

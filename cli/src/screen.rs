@@ -1,7 +1,8 @@
 //! What stdout is: a terminal of some width with or without colour, or a pipe.
 //! Spec: D6.1 "Tables", "Width", "Colour"
 
-use std::io::IsTerminal as _;
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 use messaging_core::time::Ms;
 
@@ -16,13 +17,23 @@ const HELP_WIDTH: usize = 100;
 
 /// The columns for help.
 pub(crate) fn help_width() -> usize {
-    let stdout = std::io::stdout();
-    match rustix::termios::tcgetwinsize(&stdout) {
-        Ok(size) if stdout.is_terminal() && size.ws_col > 0 => {
-            usize::from(size.ws_col).clamp(40, HELP_WIDTH)
-        }
-        _ => HELP_WIDTH,
-    }
+    size().map_or(HELP_WIDTH, |(width, _)| width.clamp(40, HELP_WIDTH))
+}
+
+/// The columns and rows of the terminal that stdout is; `None` for a pipe, and for a terminal that does not say.
+pub(crate) fn size() -> Option<(usize, usize)> {
+    size_of(&std::io::stdout())
+}
+
+/// The columns of the terminal on which questions are asked.
+pub(crate) fn width_for_questions() -> usize {
+    size_of(&std::io::stderr()).map_or(WIDTH, |(width, _)| width)
+}
+
+fn size_of(stream: &(impl AsFd + IsTerminal)) -> Option<(usize, usize)> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    let said = stream.is_terminal() && size.ws_col > 0;
+    said.then_some((usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
 /// How results are shown.
@@ -60,12 +71,8 @@ pub(crate) enum Style {
 impl Screen {
     /// What stdout is now.
     pub(crate) fn detect(globals: &Globals, environment: &Environment) -> Self {
-        let stdout = std::io::stdout();
-        let tty = stdout.is_terminal();
-        let width = match rustix::termios::tcgetwinsize(&stdout) {
-            Ok(size) if tty && size.ws_col > 0 => usize::from(size.ws_col),
-            _ => WIDTH,
-        };
+        let tty = std::io::stdout().is_terminal();
+        let width = size().map_or(WIDTH, |(width, _)| width);
         let color = match globals.color {
             Color::Always => true,
             Color::Never => false,
@@ -74,6 +81,11 @@ impl Screen {
             }
         };
         Self { tty, width, color, header: globals.header, now: messaging_runtime::clock::wall() }
+    }
+
+    /// The columns that a row may take: those of a terminal; on a pipe nothing is broken.
+    pub(crate) fn columns(&self) -> usize {
+        if self.tty { self.width } else { usize::MAX }
     }
 
     /// `text` in a style.

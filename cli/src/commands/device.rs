@@ -1,7 +1,7 @@
 //! `messaging device`.
 //! Spec: D6.4
 
-mod list;
+pub(in crate::commands) mod list;
 mod status;
 
 use crate::context::Context;

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use clap_complete::ArgValueCompleter;
 use messaging_core::code::Code;
 use messaging_core::ids::{SessionName, Ulid};
-use messaging_core::peer_text::terminal_safe;
 use messaging_ipc::call;
 use messaging_ipc::params::inbox::{GetItem, ReadItem};
 use messaging_ipc::params::task::Get as GetTask;
@@ -22,7 +21,8 @@ use crate::complete;
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::mailbox::Mailbox;
-use crate::render::{Facts, Report, json, stamp, when};
+use crate::render::{Facts, Report, behind, cut, json, line, stamp, when};
+use crate::screen::Screen;
 
 /// Read a message, or see how far one that you sent has come
 ///
@@ -116,17 +116,16 @@ impl Read {
         }
         let mut text = headers(context, item).render(&context.screen);
         text += "\n";
-        text += &terminal_safe(&message.text());
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        let others = attachments(message);
+        // Behind a margin, so that no text can look like what we say around it.
+        text += &behind(context.screen.columns(), "  ", "  ", &message.text()).join("\n");
+        text.push('\n');
+        let others = attachments(&context.screen, message);
         if !others.is_empty() {
             text += "\nAttachments\n";
             text += &others;
         }
         for name in saved.iter().flatten() {
-            text += &format!("saved {}\n", terminal_safe(name));
+            text += &format!("saved {}\n", line(name));
         }
         Report { text, ..report }
     }
@@ -152,7 +151,7 @@ fn headers(context: &Context, item: &InboxItem) -> Facts {
 }
 
 /// What is no text, a line each, by its place among the parts.
-pub(in crate::commands) fn attachments(message: &A2aObject) -> String {
+pub(in crate::commands) fn attachments(screen: &Screen, message: &A2aObject) -> String {
     let mut lines = String::new();
     for (at, (content, part)) in message.parts().enumerate() {
         let what = match content {
@@ -161,9 +160,10 @@ pub(in crate::commands) fn attachments(message: &A2aObject) -> String {
             Content::Url(url) => url.to_owned(),
             Content::Data(_) => "JSON".to_owned(),
         };
-        let line =
+        let row =
             format!("  {}  {what}{}{}", at + 1, word(part, "filename"), word(part, "mediaType"));
-        lines += &terminal_safe(&line).replace('\n', "⏎");
+        let row = line(&row);
+        lines += &if screen.tty { cut(&row, screen.width) } else { row };
         lines.push('\n');
     }
     lines

@@ -14,7 +14,7 @@ use messaging_ipc::event::Event;
 use messaging_ipc::params::KeyOnly;
 use messaging_ipc::params::conv::PersonSend;
 use messaging_ipc::params::msg::{self, OnBehalfOf};
-use messaging_ipc::scalars::{List, Printable, Room, SessionKey, Str, Target};
+use messaging_ipc::scalars::{List, Printable, SessionKey, Str};
 use messaging_ipc::shapes::{Expect, SendResult, TaskOrMessage};
 use tokio::time::{Instant, timeout_at};
 
@@ -81,9 +81,9 @@ pub(in crate::commands) struct Letter {
     /// Wait until it is so far, 60 seconds unless --timeout says otherwise; to agents only
     #[arg(long, value_name = "STAGE", num_args = 0..=1, require_equals = true, default_missing_value = "delivered")]
     wait: Option<Wanted>,
-    /// The mailbox to send from
-    #[arg(long = "as", value_name = "NAME", default_value = "cli", add = ArgValueCompleter::new(complete::mailboxes))]
-    mailbox: SessionName,
+    /// The mailbox to send from [default: cli]
+    #[arg(long = "as", value_name = "NAME", add = ArgValueCompleter::new(complete::mailboxes))]
+    mailbox: Option<SessionName>,
 }
 
 /// How far a send is waited for.
@@ -120,6 +120,21 @@ impl Send {
 }
 
 impl Letter {
+    /// A line of the person's own, and nothing more.
+    pub(in crate::commands) fn line_to(to: String, text: String) -> Self {
+        Self {
+            to,
+            text: Some(text),
+            file: Vec::new(),
+            reply: None,
+            context: None,
+            no_wake: false,
+            key: None,
+            wait: None,
+            mailbox: None,
+        }
+    }
+
     /// Sends the letter.
     pub(in crate::commands) async fn send(
         self,
@@ -129,7 +144,7 @@ impl Letter {
         let to = Recipient::parse(&self.to)?;
         match purpose {
             _ if to.is_agent() => self.mail(context, to, purpose).await,
-            Purpose::Mail => self.line(context, to).await,
+            Purpose::Mail => self.send_line(context, to).await,
             Purpose::Task { .. } => Err(Fault::usage(
                 "a task is for an agent, and this is a person or a channel",
                 "name an agent, as in bob/api.",
@@ -151,7 +166,7 @@ impl Letter {
         let parts = List::new(body::parts(context, self.text, &self.file).await?)?;
         let mut link = context.connect().await?;
         let to = to.resolve(&link).await?;
-        let key = Mailbox::of(context, Some(&self.mailbox))?.open(&link).await?;
+        let key = Mailbox::of(context, self.mailbox.as_ref())?.open(&link).await?;
         if self.wait.is_some() {
             // Before the send, so that no step of it can be missed.
             link.call::<call::EventsSubscribe>(&KeyOnly { key: key.clone() }).await?;
@@ -187,12 +202,18 @@ impl Letter {
         Ok(report(&result, exit))
     }
 
-    async fn line(self, context: &Context, to: Recipient) -> Result<Report, Fault> {
+    /// Sends it as a line to a person or a channel.
+    pub(in crate::commands) async fn send_line(
+        self,
+        context: &Context,
+        to: Recipient,
+    ) -> Result<Report, Fault> {
         let agents_only = [
             (!self.file.is_empty(), "--file"),
             (self.context.is_some(), "--context"),
             (self.no_wake, "--no-wake"),
             (self.wait.is_some(), "--wait"),
+            (self.mailbox.is_some(), "--as"),
         ];
         if let Some((_, option)) = agents_only.iter().find(|(given, _)| *given) {
             return Err(Fault::usage(
@@ -205,11 +226,7 @@ impl Letter {
         let text = Str::new(text)
             .map_err(|_| Fault::usage("a line cannot be empty", "write something."))?;
         let link = context.connect().await?;
-        let conversation = match to.resolve(&link).await? {
-            Target::Person(person) => Room::Dm(person),
-            Target::Channel(name) => Room::Channel(name),
-            Target::Agent(_) => return Err(Fault::new(Code::Internal, "a person became an agent")),
-        };
+        let conversation = to.room(&link).await?;
         let line = PersonSend { conversation, text, thread: self.reply, client_id };
         let sent = link.call::<call::PersonSend>(&line).await?;
         Ok(Report::of(&sent, format!("sent to {}\n", self.to)))

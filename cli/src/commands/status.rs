@@ -144,7 +144,7 @@ impl Overview {
             facts.add("Next key", until(screen, rotation));
         }
         if let Some(counts) = &self.counts {
-            facts.add("Unread", format!("{} lines, {} requests", counts.unread, counts.requests));
+            facts.add("Waiting", waiting(counts));
         }
         facts
     }
@@ -192,6 +192,12 @@ impl Overview {
         }
         alarms
     }
+}
+
+/// What waits for the person, in words.
+pub(in crate::commands) fn waiting(counts: &Counts) -> String {
+    let counted = |count, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    format!("{} not read, {}", counted(counts.unread, "line"), counted(counts.requests, "request"))
 }
 
 pub(in crate::commands) const fn role(role: messaging_core::roster::Role) -> &'static str {

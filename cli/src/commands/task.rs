@@ -2,7 +2,7 @@
 //! Spec: D6.4 "Tasks"
 
 mod cancel;
-mod list;
+pub(in crate::commands) mod list;
 mod reply;
 mod send;
 pub(in crate::commands) mod show;

@@ -1,9 +1,9 @@
 //! Named values under each other.
 //! Spec: D6.1 "Tables"
 
-use messaging_core::peer_text::terminal_safe;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::text::{behind, line};
 use crate::screen::{Screen, Style};
 
 /// What is known about one thing, a line each.
@@ -11,6 +11,9 @@ use crate::screen::{Screen, Style};
 pub(crate) struct Facts {
     lines: Vec<(&'static str, String, Style)>,
 }
+
+/// Columns between a name and its value.
+const GAP: usize = 2;
 
 impl Facts {
     /// Adds a value.
@@ -25,7 +28,7 @@ impl Facts {
         value: impl ToString,
         style: Style,
     ) -> &mut Self {
-        let value = terminal_safe(&value.to_string()).replace('\n', "⏎");
+        let value = line(&value.to_string());
         self.lines.push((name, value, style));
         self
     }
@@ -44,10 +47,20 @@ impl Facts {
         let mut out = String::new();
         for (name, value, style) in &self.lines {
             if screen.tty {
-                let pad = " ".repeat(width.saturating_sub(name.width()) + 2);
-                out += &screen.paint(Style::Dim, name);
-                out += &pad;
-                out += &screen.paint(*style, value);
+                // A terminal that breaks a value goes on at its left edge, where a name of ours stands.
+                let margin = " ".repeat(width + GAP);
+                for (at, row) in
+                    behind(screen.columns(), &margin, &margin, value).iter().enumerate()
+                {
+                    let row = screen.paint(*style, row.get(width + GAP..).unwrap_or_default());
+                    if at == 0 {
+                        out += &screen.paint(Style::Dim, name);
+                        out += &" ".repeat(width.saturating_sub(name.width()) + GAP);
+                    } else {
+                        out += &format!("\n{margin}");
+                    }
+                    out += &row;
+                }
             } else {
                 out += &format!("{name}\t{value}");
             }
@@ -67,5 +80,14 @@ mod tests {
         facts.add("Id", "x").maybe("Missing", None::<String>).add("Longer", "a\nb");
         assert_eq!(facts.render(&Screen::terminal()), "Id      x\nLonger  a⏎b\n");
         assert_eq!(facts.render(&Screen::pipe()), "Id\tx\nLonger\ta⏎b\n");
+    }
+
+    #[test]
+    fn a_long_value_stays_in_its_column() {
+        let mut facts = Facts::default();
+        let forged = format!("bob{}Team  ours", " ".repeat(12));
+        facts.add("Name", forged).add("Team", "theirs");
+        let screen = Screen { width: 20, ..Screen::terminal() };
+        assert_eq!(facts.render(&screen), "Name  bob\n      Team  ours\nTeam  theirs\n");
     }
 }

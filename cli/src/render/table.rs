@@ -1,9 +1,10 @@
 //! Tables: aligned and cut to the terminal, or tab-separated and whole on a pipe.
 //! Spec: D6.1 "Tables", "Width"
 
-use messaging_core::peer_text::{PeerText, terminal_safe};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use messaging_core::peer_text::PeerText;
+use unicode_width::UnicodeWidthStr as _;
 
+use super::text::{cut, line};
 use crate::screen::{Screen, Style};
 
 /// One value of a table: one line of safe text.
@@ -40,11 +41,6 @@ impl Cell {
     pub(crate) fn styled(self, style: Style) -> Self {
         Self { style, ..self }
     }
-}
-
-/// A safe single line: line feeds are folded to a visible sign.
-fn line(text: &str) -> String {
-    terminal_safe(text).replace('\n', "⏎")
 }
 
 /// Rows under named columns.
@@ -124,15 +120,19 @@ impl Table {
                 column(at).map(|cell| cell.text.width()).max().unwrap_or(0).max(name.len())
             })
             .collect();
-        let fixed: Vec<bool> =
-            (0..self.names.len()).map(|at| column(at).any(|cell| cell.whole)).collect();
+        // A column is cut down to its widest cell that is shown whole.
+        let least = |at| {
+            let whole = column(at).filter(|cell| cell.whole).map(|cell| cell.text.width());
+            whole.max().unwrap_or(0).max(LEAST)
+        };
+        let least: Vec<usize> = (0..self.names.len()).map(least).collect();
         let room = screen.saturating_sub(GAP * self.names.len().saturating_sub(1));
         loop {
             let total: usize = widths.iter().sum();
             let widest = widths
                 .iter_mut()
-                .zip(&fixed)
-                .filter(|(width, fixed)| !**fixed && **width > LEAST)
+                .zip(&least)
+                .filter(|(width, least)| **width > **least)
                 .map(|(width, _)| width)
                 .max();
             match widest {
@@ -141,23 +141,6 @@ impl Table {
             }
         }
     }
-}
-
-/// `text` in at most `width` columns; a cut text ends with `…`.
-fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut out = String::new();
-    let mut room = width.saturating_sub(1);
-    for c in text.chars() {
-        match room.checked_sub(c.width().unwrap_or(0)) {
-            Some(left) => room = left,
-            None => break,
-        }
-        out.push(c);
-    }
-    out.trim_end().to_owned() + "…"
 }
 
 #[cfg(test)]
@@ -203,6 +186,16 @@ mod tests {
     }
 
     #[test]
+    fn a_cell_beside_whole_ones_is_cut_to_them() {
+        let mut table = Table::new(&["FROM", "TEXT"], "");
+        table.row([Cell::id("bob/api@laptop"), Cell::new("x")]);
+        table.row([Cell::new("name ".repeat(40)), Cell::new("y")]);
+        let text = table.render(&Screen::terminal());
+        assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+        assert!(text.contains("bob/api@laptop"), "{text}");
+    }
+
+    #[test]
     fn a_pipe_gets_whole_values_between_tabs() {
         let text = table().render(&Screen::pipe());
         assert_eq!(text.lines().next(), Some("01ARZ3NDEKTSV4RRFFQ69G5FAV\tbob/api\tshort"));
@@ -216,12 +209,5 @@ mod tests {
         let table = Table::new(&["ID"], "No mail.");
         assert_eq!(table.render(&Screen::terminal()), "No mail.\n");
         assert_eq!(table.render(&Screen::pipe()), "");
-    }
-
-    #[test]
-    fn wide_characters_count_as_two() {
-        assert_eq!(cut("世界世界", 5), "世界…");
-        assert_eq!(cut("abc", 3), "abc");
-        assert_eq!(cut("abcd", 3), "ab…");
     }
 }

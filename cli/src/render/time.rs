@@ -1,6 +1,8 @@
 //! Times for people: relative on a terminal, RFC 3339 elsewhere.
 //! Spec: D6.1 "Width"
 
+use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
 use messaging_core::time::Ms;
 
 use crate::screen::Screen;
@@ -43,6 +45,43 @@ pub(crate) fn stamp(at: Ms) -> String {
     }
 }
 
+/// The day of a time in UTC, `2026-01-31`.
+pub(crate) fn date(at: Ms) -> String {
+    stamp(at).split('T').next().unwrap_or_default().to_owned()
+}
+
+/// Times as a clock on the wall shows them: in the person's own time zone.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock(TimeZone);
+
+impl Clock {
+    /// The clock of this machine: `TZ`, else what the system is set to.
+    pub(crate) fn local() -> Self {
+        Self(TimeZone::system())
+    }
+
+    /// A clock in UTC.
+    #[cfg(test)]
+    pub(crate) fn utc() -> Self {
+        Self(TimeZone::UTC)
+    }
+
+    /// The hour and minute, `14:02`. A time that no calendar holds has none.
+    pub(crate) fn minute(&self, at: Ms) -> String {
+        self.format(at, "%H:%M").unwrap_or_else(|| "--:--".to_owned())
+    }
+
+    /// The day in words.
+    pub(crate) fn day(&self, at: Ms) -> String {
+        self.format(at, "%A, %-d %B %Y").unwrap_or_else(|| "an unknown day".to_owned())
+    }
+
+    fn format(&self, at: Ms, format: &str) -> Option<String> {
+        let time = jiff::Timestamp::from_millisecond(at.as_i64()).ok()?;
+        strtime::format(format, &time.to_zoned_datetime(self.0.clone())).ok()
+    }
+}
+
 fn short(ms: u64) -> String {
     match ms {
         0..MINUTE => format!("{}s", ms / SECOND),
@@ -73,6 +112,16 @@ mod tests {
         assert_eq!(when(&screen, screen.now.plus(5_000)), "now");
         assert_eq!(until(&screen, screen.now.plus(2 * HOUR)), "in 2h");
         assert_eq!(until(&screen, screen.now), "now");
+    }
+
+    #[test]
+    fn a_clock_shows_the_time_of_its_place() {
+        let clock = Clock(TimeZone::fixed(jiff::tz::offset(2)));
+        assert_eq!(clock.minute(Ms(1_767_225_600_000)), "02:00");
+        assert_eq!(clock.day(Ms(1_767_218_399_000)), "Wednesday, 31 December 2025");
+        assert_eq!(clock.day(Ms(1_767_218_400_000)), "Thursday, 1 January 2026");
+        assert_eq!(clock.minute(Ms(u64::MAX)), "--:--");
+        assert_eq!(date(Ms(1_767_225_600_000)), "2026-01-01");
     }
 
     #[test]

@@ -8,8 +8,14 @@ mod run;
 mod alone;
 #[path = "programs/asking.rs"]
 mod asking;
+#[path = "programs/chatting.rs"]
+mod chatting;
+#[path = "programs/consent.rs"]
+mod consent;
 #[path = "programs/demo.rs"]
 mod demo;
+#[path = "programs/hostile.rs"]
+mod hostile;
 #[path = "programs/lifecycle.rs"]
 mod lifecycle;
 #[path = "programs/sending.rs"]

@@ -83,10 +83,15 @@ fn person(reach: &Reach) -> [Cell; 4] {
         Cell::id(&reach.person),
         yes_no(reach.can.chat),
         yes_no(reach.can.agent_mail),
-        Cell::new(match reach.can.ask {
-            Ask::Open => "run at once",
-            Ask::Request => "after asking them",
-            Ask::No => "refused",
-        }),
+        Cell::new(asked(reach.can.ask)),
     ]
+}
+
+/// What happens to requests to a person's agents.
+pub(in crate::commands) const fn asked(ask: Ask) -> &'static str {
+    match ask {
+        Ask::Open => "run at once",
+        Ask::Request => "after asking them",
+        Ask::No => "refused",
+    }
 }

@@ -25,13 +25,18 @@ impl List {
     pub(crate) async fn run(self, context: &Context) -> Result<Report, Fault> {
         let link = context.connect().await?;
         let devices = link.call::<call::DeviceList>(&Nothing {}).await?;
-        let mut table =
-            Table::new(&["LABEL", "STATE", "SINCE", "VOUCHED BY", "DEVICE"], "No devices.");
-        for device in &devices.devices {
-            table.row(row(context, device));
-        }
-        Ok(Report::of(&devices, table.render(&context.screen)))
+        let text = table(context, &devices.devices).render(&context.screen);
+        Ok(Report::of(&devices, text))
     }
+}
+
+/// Devices of one person, a row each.
+pub(in crate::commands) fn table(context: &Context, devices: &[DeviceView]) -> Table {
+    let mut table = Table::new(&["LABEL", "STATE", "SINCE", "VOUCHED BY", "DEVICE"], "No devices.");
+    for device in devices {
+        table.row(row(context, device));
+    }
+    table
 }
 
 fn row(context: &Context, device: &DeviceView) -> [Cell; 5] {

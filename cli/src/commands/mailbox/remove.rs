@@ -9,7 +9,6 @@ use messaging_ipc::params::KeyOnly;
 
 use crate::complete;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::mailbox::Mailbox;
 use crate::render::Report;
@@ -40,8 +39,7 @@ impl Remove {
         }
         let sentence = format!("Remove the mailbox {}; its mail can no longer be read.", self.name);
         if !context.confirm(&sentence).await? {
-            let report = Report::new(serde_json::json!({"done": false}), "Nothing was done.\n");
-            return Ok(Report { exit: Exit::Failed, ..report });
+            return Ok(Report::declined());
         }
         let link = context.connect().await?;
         let key = mailbox.open(&link).await?;

@@ -135,7 +135,7 @@ fn row(context: &Context, task: &TaskListItem) -> [Cell; 5] {
 }
 
 /// A state as a person reads it.
-pub(super) const fn word(state: TaskState) -> &'static str {
+pub(in crate::commands) const fn word(state: TaskState) -> &'static str {
     match state {
         TaskState::Submitted => "submitted",
         TaskState::Working => "working",

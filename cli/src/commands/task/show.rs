@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap_complete::ArgValueCompleter;
 use messaging_core::ids::{SessionName, Ulid};
-use messaging_core::peer_text::{one_line, terminal_safe};
+use messaging_core::peer_text::one_line;
 use messaging_core::stage::{Stage, Track};
 use messaging_ipc::call;
 use messaging_ipc::event::{Event, TaskChange};
@@ -24,7 +24,7 @@ use crate::complete;
 use crate::context::{Context, Link};
 use crate::fault::Fault;
 use crate::mailbox::Mailbox;
-use crate::render::{Facts, Report, when};
+use crate::render::{Facts, Report, behind, cut, line, when};
 use crate::screen::Screen;
 
 /// Show a task: how it stands, what was said, and what came of it
@@ -70,7 +70,7 @@ impl Show {
         let mut report = report(&context.screen, &found);
         if let Some(folder) = &self.save {
             for name in save::save(folder, &results(&found.task))? {
-                report.text += &format!("saved {}\n", terminal_safe(&name));
+                report.text += &format!("saved {}\n", line(&name));
             }
         }
         Ok(report)
@@ -93,7 +93,8 @@ async fn follow(context: &Context, link: &mut Link<'_>, found: &OneTask) -> Resu
         }
         ended = task.status.state.is_terminal();
         let json = messaging_core::jcs::to_value(&event).unwrap_or_default();
-        let mut text = update.as_ref().map(changed).unwrap_or_default();
+        let mut text =
+            update.as_ref().map(|update| changed(&context.screen, update)).unwrap_or_default();
         if ended {
             text += &unread(task);
         }
@@ -102,21 +103,22 @@ async fn follow(context: &Context, link: &mut Link<'_>, found: &OneTask) -> Resu
     Ok(Report::printed())
 }
 
-fn changed(change: &TaskChange) -> String {
+fn changed(screen: &Screen, change: &TaskChange) -> String {
     match change {
-        TaskChange::Status { status, .. } => said(status),
+        TaskChange::Status { status, .. } => said(screen, status),
         TaskChange::Artifact { artifact, append, last_chunk } => {
             let more = if *append { "more of " } else { "" };
             let whole = if *last_chunk { ", whole now" } else { "" };
-            format!("artifact: {more}{}{whole}\n", name(artifact))
+            cut(&format!("artifact: {more}{}{whole}", name(artifact)), screen.columns()) + "\n"
         }
     }
 }
 
-fn said(status: &TaskStatus) -> String {
+fn said(screen: &Screen, status: &TaskStatus) -> String {
     let text = status.message.as_ref().map(A2aObject::text).unwrap_or_default();
     let colon = if text.is_empty() { "" } else { ": " };
-    format!("{}{colon}{}\n", word(status.state), terminal_safe(&text))
+    let head = format!("{}{colon}", word(status.state));
+    behind(screen.columns(), &head, "  ", &text).join("\n") + "\n"
 }
 
 /// A task for a person, and as it came.
@@ -141,15 +143,15 @@ pub(in crate::commands) fn report(screen: &Screen, found: &OneTask) -> Report {
     let mut text = facts.render(screen);
     let status = task.status.message.as_ref().map(A2aObject::text).unwrap_or_default();
     if !status.is_empty() {
-        text += &block("Status", &status, "");
+        text += &block(screen, "Status", &status, "");
     }
     for (at, message) in task.history.iter().enumerate() {
         let head = if at == 0 { "Request" } else { "Then" };
-        text += &block(head, &message.text(), &attachments(message));
+        text += &block(screen, head, &message.text(), &attachments(screen, message));
     }
     for artifact in &task.artifacts {
-        let head = format!("Artifact {}", name(artifact));
-        text += &block(&head, &artifact.text(), &attachments(artifact));
+        let head = cut(&format!("Artifact {}", name(artifact)), screen.columns());
+        text += &block(screen, &head, &artifact.text(), &attachments(screen, artifact));
     }
     if task.status.state.is_terminal() {
         text += &unread(task);
@@ -171,10 +173,12 @@ pub(in crate::commands) fn chain(facts: &mut Facts, chain: &DelegationSummary) {
     }
 }
 
-fn block(head: &str, text: &str, others: &str) -> String {
+/// A text under its head, behind a margin, so that no text can look like a head.
+fn block(screen: &Screen, head: &str, text: &str, others: &str) -> String {
     let mut block = format!("\n{head}\n");
-    for line in terminal_safe(text).lines() {
-        block += &format!("  {line}\n");
+    if !text.is_empty() {
+        block += &behind(screen.columns(), "  ", "  ", text).join("\n");
+        block.push('\n');
     }
     block + others
 }
@@ -281,10 +285,10 @@ mod tests {
             status: task("TASK_STATE_WORKING", json!({})).task.status,
             metadata: None,
         };
-        assert_eq!(changed(&status), "working: which [U+001B][2Jone?\n");
+        assert_eq!(changed(&Screen::pipe(), &status), "working: which [U+001B][2Jone?\n");
         let artifact = A2aObject::new(json!({"artifactId": "a"}).as_object().unwrap().clone());
         let piece = TaskChange::Artifact { artifact, append: true, last_chunk: true };
-        assert_eq!(changed(&piece), "artifact: more of a, whole now\n");
+        assert_eq!(changed(&Screen::pipe(), &piece), "artifact: more of a, whole now\n");
     }
 
     #[test]

@@ -5,7 +5,6 @@ use messaging_core::code::Code;
 use messaging_ipc::call;
 use messaging_ipc::params::team::OneMachine;
 
-use super::remove::nothing_done;
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::render::Report;
@@ -34,7 +33,7 @@ impl Leave {
             messaging_core::peer_text::one_line(team.name.as_str(), 80)
         );
         if !context.confirm(&sentence).await? {
-            return Ok(nothing_done());
+            return Ok(Report::declined());
         }
         let machine = own.machine;
         let removed = link.call::<call::TeamRemove>(&OneMachine { machine }).await?;

@@ -4,12 +4,10 @@
 use clap_complete::ArgValueCompleter;
 use messaging_ipc::call;
 use messaging_ipc::params::team::OneMachine;
-use serde_json::json;
 
 use super::Named;
 use crate::complete;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::render::Report;
 
@@ -39,15 +37,10 @@ impl Remove {
             member.person, member.label
         );
         if !context.confirm(&sentence).await? {
-            return Ok(nothing_done());
+            return Ok(Report::declined());
         }
         let removed =
             link.call::<call::TeamRemove>(&OneMachine { machine: member.machine }).await?;
         Ok(Report::of(&removed, format!("removed {}@{}\n", member.person, member.label)))
     }
-}
-
-/// The person said no.
-pub(super) fn nothing_done() -> Report {
-    Report { exit: Exit::Failed, ..Report::new(json!({"done": false}), "Nothing was done.\n") }
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use messaging_client::testing::{FakeDaemon, Step};
 use messaging_core::code::Code;
@@ -14,10 +15,18 @@ use serde_json::json;
 use crate::asking::{MACHINE, ULID};
 use crate::run::{clean, messaging};
 
+/// The longest that a command at a terminal may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 const TICKET: &str = "messaging1.eyJzZWNyZXQiOiJ4In0";
 
 /// A command at a terminal of 80 columns: when the screen shows a question, its answer is typed.
-fn typed(mut command: Command, question: &str, answer: &str) -> (String, Option<i32>) {
+pub(crate) fn typed(command: Command, question: &str, answer: &str) -> (String, Option<i32>) {
+    let steps: &[(&str, &str)] = if question.is_empty() { &[] } else { &[(question, answer)] };
+    played(command, steps)
+}
+
+/// The same with several steps: what is typed once the screen shows something new.
+pub(crate) fn played(mut command: Command, steps: &[(&str, &str)]) -> (String, Option<i32>) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -29,26 +38,44 @@ fn typed(mut command: Command, question: &str, answer: &str) -> (String, Option<
         .stdin(Stdio::from(screen()))
         .stdout(Stdio::from(screen()))
         .stderr(Stdio::from(screen()));
-    let mut child = command.env("TERM", "xterm").spawn().unwrap();
+    let child = command.env("TERM", "xterm").spawn().unwrap();
     // The command's copies are in the child alone now, so the screen ends when the child does.
     drop(command);
     let mut terminal = File::from(terminal);
     let mut shown = Vec::new();
-    let mut asked = false;
+    let watch = std::sync::Arc::new(std::sync::Mutex::new(Some(child)));
+    let dog = std::sync::Arc::clone(&watch);
+    std::thread::spawn(move || {
+        // One that waits for what never comes is ended, so that the test can say what the screen showed.
+        std::thread::park_timeout(PATIENCE);
+        if let Some(child) = dog.lock().unwrap().as_mut() {
+            let _ = child.kill();
+        }
+    });
+    let mut seen = 0;
+    let mut steps = steps.iter();
+    let mut step = steps.next();
     let mut chunk = [0; 4_096];
     // A terminal whose last user is gone answers with an error.
     while let Ok(read @ 1..) = terminal.read(&mut chunk) {
         shown.extend_from_slice(&chunk[..read]);
-        if !asked && !question.is_empty() && String::from_utf8_lossy(&shown).contains(question) {
-            asked = true;
-            terminal.write_all(answer.as_bytes()).unwrap();
+        while let Some((awaited, typed)) = step {
+            let Some(at) = find(&shown[seen..], awaited.as_bytes()) else { break };
+            seen += at + awaited.len();
+            terminal.write_all(typed.as_bytes()).unwrap();
+            step = steps.next();
         }
     }
+    let mut child = watch.lock().unwrap().take().unwrap();
     let status = child.wait().unwrap().code();
     (String::from_utf8(shown).unwrap().replace("\r\n", "\n"), status)
 }
 
-fn command(daemon: &FakeDaemon, args: &[&str]) -> Command {
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
+}
+
+pub(crate) fn command(daemon: &FakeDaemon, args: &[&str]) -> Command {
     let mut command = clean(&messaging());
     command.arg("--home").arg(daemon.home()).args(args);
     command
@@ -71,7 +98,7 @@ fn daemon() -> FakeDaemon {
     })
 }
 
-fn calls(daemon: &FakeDaemon, method: &str) -> usize {
+pub(crate) fn calls(daemon: &FakeDaemon, method: &str) -> usize {
     daemon.seen().iter().filter(|(name, _)| name == method).count()
 }
 

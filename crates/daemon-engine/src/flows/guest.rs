@@ -52,8 +52,10 @@ pub(super) struct Guest {
     step: Step,
     /// An entry was sent and its answer is not known.
     unsettled: bool,
-    /// An entry was sent on a connection that is gone. It may still arrive, even behind a later hello.
+    /// An entry was sent on a connection that is gone: it may stand, or still arrive, even behind a later hello.
     under_way: bool,
+    /// It was asked whether an invite that is used up was used by this machine.
+    has_asked: bool,
     /// When this guest began.
     since: Mono,
     /// How often the redeem was signed again for a head that had moved.
@@ -125,6 +127,7 @@ impl Guest {
             step: Step::Resting { until: now },
             unsettled: false,
             under_way: false,
+            has_asked: false,
             since: now,
             conflicts: 0,
             idle_dials: 0,
@@ -312,8 +315,9 @@ fn lost(
         Step::Greeting { .. } if is_stranger => {
             guest.unsettled = false;
             if matches!(guest.goal, Goal::Settle) {
-                // An entry is taken within the clock skew of its signing: after that it never arrives.
-                if work.mono().since(guest.since) >= CLOCK_SKEW_MS {
+                // An entry is taken within the clock skew of its time, and that may have been ahead: after that it never
+                // arrives.
+                if work.mono().since(guest.since) >= 2 * CLOCK_SKEW_MS {
                     return end(work, guest);
                 }
                 guest.step = Step::Resting { until: work.mono().plus(LONGEST_REST_MS) };
@@ -353,9 +357,9 @@ fn fail(
     mut guest: Guest,
     refusal: Refusal,
 ) -> Result<(), StoreError> {
-    if guest.under_way && refusal.as_code() == Code::InviteInvalid {
+    if guest.under_way && !guest.has_asked && refusal.as_code() == Code::InviteInvalid {
         // It may be this machine that used the invite: an earlier redeem arrived late. Greeting tells.
-        guest.under_way = false;
+        guest.has_asked = true;
         guest.unsettled = true;
         dial(engine, work, guest);
         return Ok(());
@@ -363,6 +367,13 @@ fn fail(
     link::hang_up(engine, work);
     if let Some(reply) = guest.reply.take() {
         reply.refuse(work, refusal);
+    }
+    if guest.under_way {
+        // The caller knows that it failed; whether it did is still found out, or the team has a member that nobody is.
+        guest.goal = Goal::Settle;
+        guest.step = Step::Resting { until: work.mono().plus(LONGEST_REST_MS) };
+        engine.flows.guest = Some(guest);
+        return Ok(());
     }
     end(work, guest)
 }

@@ -157,7 +157,7 @@ fn a_relay_that_says_nothing_is_not_waited_for_for_ever() {
     // The genesis may have arrived: that is still found out.
     assert!(intends(&bench, 0));
     bench.relay.silent = false;
-    bench.advance(messaging_core::limits::CLOCK_SKEW_MS + 60_000);
+    bench.advance(2 * messaging_core::limits::CLOCK_SKEW_MS + 60_000);
     assert!(!intends(&bench, 0), "the relay does not know this machine");
     assert!(found(&mut bench).is_ok());
 }
@@ -408,6 +408,46 @@ fn a_redeem_that_arrives_late_is_found_by_a_machine_that_died_meanwhile() {
 }
 
 #[test]
+fn a_join_that_was_refused_while_its_redeem_was_under_way_makes_no_ghost() {
+    for code in [Code::RateLimited, Code::InviteInvalid, Code::Internal] {
+        let (mut bench, at) = team_and_newcomer();
+        let ticket = ticket(&mut bench, "bob");
+        bench.relay.slow_entries = true;
+        bench.relay.slower = 1;
+        // After its hello is refused it asks for the chain once more.
+        bench.relay.page_nacks.extend([None, Some(code)]);
+        let id = bench.begin(at, CONN, "team.join", joining(&ticket, "desk"));
+        bench.advance(120_000);
+        bench.answer(at, &id).unwrap().ok();
+        assert!(bench.relay.page_nacks.is_empty());
+        assert_eq!(standing(&bench, at), Standing::Member, "{code}");
+        assert!(!intends(&bench, at));
+        assert_eq!(bench.relay.roster.members().len(), 2);
+    }
+}
+
+#[test]
+fn a_member_whose_first_look_at_the_chain_is_refused_is_no_ghost() {
+    for code in [Code::Internal, Code::RateLimited] {
+        let (mut bench, at) = team_and_newcomer();
+        let ticket = ticket(&mut bench, "bob");
+        bench.relay.swallows = 1;
+        let id = bench.begin(at, CONN, "team.join", joining(&ticket, "desk"));
+        while bench.relay.swallows > 0 {
+            assert!(bench.step());
+        }
+        // Somebody else's entry makes it ask for more than it has.
+        let other = self::ticket(&mut bench, "carol");
+        bench.relay.page_nacks.push_back(Some(code));
+        bench.advance(120_000);
+        assert!(bench.answer(at, &id).is_some(), "{other}");
+        assert!(bench.relay.page_nacks.is_empty());
+        assert_eq!(standing(&bench, at), Standing::Member, "{code}");
+        assert_eq!(bench.relay.roster.members().len(), 2);
+    }
+}
+
+#[test]
 fn a_join_that_never_arrived_is_forgotten_when_it_cannot_arrive_any_more() {
     let (mut bench, at) = team_and_newcomer();
     let ticket = ticket(&mut bench, "bob");
@@ -416,7 +456,7 @@ fn a_join_that_never_arrived_is_forgotten_when_it_cannot_arrive_any_more() {
     restart(&mut bench, at);
     bench.advance(60_000);
     assert!(intends(&bench, at));
-    bench.advance(messaging_core::limits::CLOCK_SKEW_MS + 60_000);
+    bench.advance(2 * messaging_core::limits::CLOCK_SKEW_MS + 60_000);
     assert_eq!(standing(&bench, at), Standing::NoTeam);
     assert!(!intends(&bench, at));
 }

@@ -31,6 +31,10 @@ pub(crate) struct Relay {
     /// It hangs up when an entry comes, and takes it behind the next refused hello: an old connection was slow.
     pub(crate) slow_entries: bool,
     slow: Option<Value>,
+    /// So many refused hellos it comes later still.
+    pub(crate) slower: u32,
+    /// What the next requests of entries, a guest's or a member's, come to: a refusal, or none.
+    pub(crate) page_nacks: VecDeque<Option<Code>>,
     /// It takes an entry and says `internal`, so often.
     pub(crate) denies: u32,
     /// Frames that a guest has on one connection; then it hangs up.
@@ -93,6 +97,8 @@ impl Relay {
             denies: 0,
             slow_entries: false,
             slow: None,
+            slower: 0,
+            page_nacks: VecDeque::new(),
             guest_frames: 8,
             hang_ups: Vec::new(),
             drops_answers: false,
@@ -247,7 +253,9 @@ impl Relay {
         match frame {
             ClientFrame::Hello(hello) if self.is_stranger(&hello.machine) => {
                 self.hang_up(at, Code::NotMember, 4001);
-                if let Some(entry) = self.slow.take() {
+                if self.slower > 0 {
+                    self.slower -= 1;
+                } else if let Some(entry) = self.slow.take() {
                     self.roster.apply(&entry, None).unwrap();
                 }
             }
@@ -353,6 +361,9 @@ impl Relay {
     }
 
     fn page(&mut self, at: usize, sync: &RosterSync) {
+        if let Some(code) = self.page_nacks.pop_front().flatten() {
+            return self.nack(at, &sync.req, code, None);
+        }
         let text = self.page_for(sync);
         self.say(at, text);
     }

@@ -73,6 +73,8 @@ pub(in crate::flows) fn heard(
         }
         (Step::Greeting { talk }, RelayFrame::Welcome(welcome)) => {
             guest.idle_dials = 0;
+            // Whatever comes now, the team has this machine.
+            guest.under_way = true;
             sync(engine, work, guest, talk, welcome.head)
         }
         (Step::Syncing { req, head, talk }, RelayFrame::Roster(page))
@@ -243,6 +245,7 @@ fn append_refused(
         (Code::Internal, _) => {
             link::hang_up(engine, work);
             guest.unsettled = true;
+            guest.under_way = true;
             lost(engine, work, guest)
         }
         // This very genesis is at the relay: the answer to its first sending was lost. Greeting proves it.

@@ -13,10 +13,12 @@ mod demo;
 mod device;
 mod dm;
 mod doctor;
+mod export;
 mod grant;
 mod help;
 mod identity;
 mod inbox;
+mod mail;
 mod mailbox;
 mod man;
 mod notices;
@@ -25,6 +27,7 @@ mod read;
 mod request;
 mod search;
 mod send;
+mod sent;
 mod status;
 mod task;
 mod team;
@@ -43,6 +46,7 @@ pub(crate) enum Command {
     Send(send::Send),
     Inbox(inbox::Inbox),
     Read(read::Read),
+    Sent(sent::Sent),
     Chat(chat::Chat),
     Dm(dm::Dm),
     Search(search::Search),
@@ -51,6 +55,9 @@ pub(crate) enum Command {
     Task(task::Task),
     #[command(subcommand)]
     People(people::People),
+    #[command(subcommand)]
+    Mail(mail::Mail),
+    Export(export::Export),
     #[command(subcommand)]
     Contact(contact::Contact),
     #[command(subcommand)]
@@ -95,6 +102,9 @@ impl Command {
             Self::Dm(command) => command.run(context).await,
             Self::Search(command) => command.run(context).await,
             Self::Notices(command) => command.run(context).await,
+            Self::Sent(command) => command.run(context).await,
+            Self::Mail(command) => command.run(context).await,
+            Self::Export(command) => command.run(context).await,
             Self::Task(command) => command.run(context).await,
             Self::People(command) => command.run(context).await,
             Self::Contact(command) => command.run(context).await,

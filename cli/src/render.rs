@@ -11,7 +11,7 @@ pub(crate) use facts::Facts;
 pub(crate) use json::json;
 pub(crate) use table::{Cell, Table};
 pub(crate) use text::{behind, cut, line, width};
-pub(crate) use time::{Clock, date, stamp, until, when};
+pub(crate) use time::{Clock, date, instant, stamp, until, when};
 
 use messaging_core::jcs;
 use serde::Serialize;

@@ -43,7 +43,8 @@ fn wants_json(args: &[OsString]) -> bool {
 pub(crate) fn fault(error: &clap::Error, args: &[OsString]) -> Fault {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
-        Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
+        // Of several suggestions the last is the nearest.
+        Some(ContextValue::Strings(texts)) => texts.last().map(String::as_str),
         _ => None,
     };
     let command = command_of(args);

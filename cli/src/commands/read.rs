@@ -11,8 +11,8 @@ use messaging_core::ids::{SessionName, Ulid};
 use messaging_ipc::call;
 use messaging_ipc::params::inbox::{GetItem, ReadItem};
 use messaging_ipc::params::task::Get as GetTask;
-use messaging_ipc::results::inbox::{ItemRead, StageAt};
-use messaging_ipc::shapes::{A2aObject, Content, InboxItem};
+use messaging_ipc::results::inbox::ItemRead;
+use messaging_ipc::shapes::{A2aObject, Content, InboxItem, StageAt};
 use serde_json::{Map, Value};
 
 use super::inbox::from;
@@ -91,12 +91,21 @@ impl Read {
             ItemRead::Received { item, message } => {
                 Ok(self.show(context, report, item, message, None))
             }
+            ItemRead::Sent { message: Some(message), .. } if self.raw => {
+                let raw = message.clone().into_value();
+                let text = json(&raw, context.screen.tty) + "\n";
+                Ok(Report { json: raw, text, ..report })
+            }
             ItemRead::Sent { .. } if self.raw => Err(Fault::new(
                 Code::NotFound,
-                "a sent message is not kept, so there is no text of it",
+                "no copy of this sent message was kept, so there is no text of it",
             )),
-            ItemRead::Sent { to, history, .. } => {
-                Ok(Report { text: sent(context, to, history), ..report })
+            ItemRead::Sent { to, history, message, .. } => {
+                let mut text = sent(context, to, history);
+                if let Some(message) = message {
+                    text += &body(&context.screen, message);
+                }
+                Ok(Report { text, ..report })
             }
         }
     }
@@ -115,20 +124,25 @@ impl Read {
             return Report { json: raw, text, ..report };
         }
         let mut text = headers(context, item).render(&context.screen);
-        text += "\n";
-        // Behind a margin, so that no text can look like what we say around it.
-        text += &behind(context.screen.columns(), "  ", "  ", &message.text()).join("\n");
-        text.push('\n');
-        let others = attachments(&context.screen, message);
-        if !others.is_empty() {
-            text += "\nAttachments\n";
-            text += &others;
-        }
+        text += &body(&context.screen, message);
         for name in saved.iter().flatten() {
             text += &format!("saved {}\n", line(name));
         }
         Report { text, ..report }
     }
+}
+
+/// What a message says, below its headers.
+fn body(screen: &Screen, message: &A2aObject) -> String {
+    // Behind a margin, so that no text can look like what we say around it.
+    let mut text =
+        format!("\n{}\n", behind(screen.columns(), "  ", "  ", &message.text()).join("\n"));
+    let others = attachments(screen, message);
+    if !others.is_empty() {
+        text += "\nAttachments\n";
+        text += &others;
+    }
+    text
 }
 
 fn headers(context: &Context, item: &InboxItem) -> Facts {

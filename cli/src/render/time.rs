@@ -5,6 +5,7 @@ use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 use messaging_core::time::Ms;
 
+use crate::fault::Fault;
 use crate::screen::Screen;
 
 const SECOND: u64 = 1_000;
@@ -82,6 +83,31 @@ impl Clock {
     }
 }
 
+/// A time that somebody typed: how long ago, a day in UTC, or a time as RFC 3339 writes it.
+///
+/// Errors: `invalid_request`.
+pub(crate) fn instant(now: Ms, text: &str) -> Result<Ms, Fault> {
+    let wrong = || {
+        Fault::usage(
+            "that is no time",
+            "write 7d, 12h or 30m for how long ago, a date as 2026-01-31, or a time as 2026-01-31T12:00:00Z.",
+        )
+    };
+    let units = [('d', DAY), ('h', HOUR), ('m', MINUTE), ('s', SECOND)];
+    if let Some((count, unit)) =
+        units.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, unit)))
+        && let Ok(count) = count.parse::<u32>()
+    {
+        return Ok(now.minus(u64::from(count) * unit));
+    }
+    let time = match text.len() {
+        10 => format!("{text}T00:00:00Z").parse::<jiff::Timestamp>(),
+        _ => text.parse(),
+    };
+    let time = time.map_err(|_| wrong())?;
+    u64::try_from(time.as_millisecond()).map(Ms).map_err(|_| wrong())
+}
+
 fn short(ms: u64) -> String {
     match ms {
         0..MINUTE => format!("{}s", ms / SECOND),
@@ -122,6 +148,27 @@ mod tests {
         assert_eq!(clock.day(Ms(1_767_218_400_000)), "Thursday, 1 January 2026");
         assert_eq!(clock.minute(Ms(u64::MAX)), "--:--");
         assert_eq!(date(Ms(1_767_225_600_000)), "2026-01-01");
+    }
+
+    #[test]
+    fn a_time_is_typed_in_three_ways() {
+        let now = Ms(1_767_225_600_000);
+        for (text, at) in [
+            ("7d", now.minus(7 * DAY)),
+            ("12h", now.minus(12 * HOUR)),
+            ("30m", now.minus(30 * MINUTE)),
+            ("0s", now),
+            ("2026-01-01", now),
+            ("2026-01-01T00:00:01Z", now.plus(1_000)),
+            ("2026-01-01T02:00:00+02:00", now),
+        ] {
+            assert_eq!(instant(now, text).unwrap(), at, "{text}");
+        }
+        for text in
+            ["", "7", "d", "-1d", "yesterday", "2026-13-01", "2026-01-01T00:00", "1960-01-01"]
+        {
+            assert!(instant(now, text).is_err(), "{text}");
+        }
     }
 
     #[test]

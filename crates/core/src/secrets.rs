@@ -7,6 +7,8 @@
 
 mod detect;
 mod kinds;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod text;
 
 use alloc::borrow::ToOwned as _;

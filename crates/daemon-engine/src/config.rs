@@ -34,6 +34,8 @@ pub struct Config {
     pub wake_bridge: bool,
     /// Whether content that looks like a credential is refused.
     pub refuse_secrets: bool,
+    /// How many messages agents of this machine may send on one beginning with no person's act between; `None` is no bound.
+    pub causal_limit: Option<u64>,
     /// How long finished things are kept.
     pub retention: Retention,
     /// Days between encryption-key rotations; `None` turns them off.
@@ -73,6 +75,8 @@ pub struct Retention {
     pub orphaned_days: u16,
     /// Settled sent rows.
     pub sent_days: u16,
+    /// Whether what agents sent is kept with its record, for the person.
+    pub sent_text: bool,
     /// Ended tasks.
     pub task_days: u16,
     /// Chat lines.
@@ -89,10 +93,12 @@ impl Default for Config {
             share: Share::default(),
             wake_bridge: true,
             refuse_secrets: true,
+            causal_limit: Some(200),
             retention: Retention {
                 read_days: 14,
                 orphaned_days: 14,
                 sent_days: 30,
+                sent_text: true,
                 task_days: 30,
                 transcript_days: 30,
             },
@@ -145,9 +151,11 @@ const KEYS: &[&str] = &[
     "presence.share",
     "wake.bridge",
     "outbound.refuseSecrets",
+    "outbound.causalLimit",
     "retention.readDays",
     "retention.orphanedDays",
     "retention.sentDays",
+    "retention.sentText",
     "retention.taskDays",
     "retention.transcriptDays",
     "identity.store",
@@ -229,6 +237,7 @@ struct RawWake {
 #[serde(rename_all = "camelCase", default)]
 struct RawOutbound {
     refuse_secrets: Option<bool>,
+    causal_limit: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -237,6 +246,7 @@ struct RawRetention {
     read_days: Option<u64>,
     orphaned_days: Option<u64>,
     sent_days: Option<u64>,
+    sent_text: Option<bool>,
     task_days: Option<u64>,
     transcript_days: Option<u64>,
 }
@@ -292,11 +302,13 @@ impl RawConfig {
             share: shared(self.presence.share.as_deref().unwrap_or_default())?,
             wake_bridge: self.wake.bridge.unwrap_or(defaults.wake_bridge),
             refuse_secrets: self.outbound.refuse_secrets.unwrap_or(defaults.refuse_secrets),
+            causal_limit: cap(self.outbound.causal_limit, 200, 100_000, "outbound.causalLimit")?,
             retention: Retention {
                 read_days: kept(self.retention.read_days, 14, 1, "retention.readDays")?,
                 orphaned_days: kept(self.retention.orphaned_days, 14, 1, "retention.orphanedDays")?,
                 // A sent row must outlive its envelope, which lives seven days.
                 sent_days: kept(self.retention.sent_days, 30, 8, "retention.sentDays")?,
+                sent_text: self.retention.sent_text.unwrap_or(defaults.retention.sent_text),
                 task_days: kept(self.retention.task_days, 30, 1, "retention.taskDays")?,
                 transcript_days: kept(
                     self.retention.transcript_days,
@@ -394,8 +406,8 @@ mod tests {
             "inbound": {"quota": {"items": 0, "bytes": 1024}},
             "presence": {"share": ["repo", "doing"]},
             "wake": {"bridge": false},
-            "outbound": {"refuseSecrets": false},
-            "retention": {"readDays": 1, "orphanedDays": 365, "sentDays": 8, "taskDays": 2, "transcriptDays": 3},
+            "outbound": {"refuseSecrets": false, "causalLimit": 0},
+            "retention": {"readDays": 1, "orphanedDays": 365, "sentDays": 8, "sentText": false, "taskDays": 2, "transcriptDays": 3},
             "identity": {"store": "file", "prompt": true, "keychain": "login", "rotateEncDays": 0},
             "ipc": {"agentGroup": 1000},
             "log": {"level": "debug"},
@@ -406,7 +418,8 @@ mod tests {
         assert_eq!(config.quota, Quota { items: None, bytes: Some(1024) });
         assert_eq!(config.share, Share { repo: true, branch: false, doing: true });
         assert!(!config.wake_bridge && !config.refuse_secrets);
-        assert_eq!(config.retention.sent_days, 8);
+        assert_eq!(config.causal_limit, None);
+        assert_eq!((config.retention.sent_days, config.retention.sent_text), (8, false));
         assert_eq!(config.rotate_enc_days, None);
         assert_eq!(config.agent_group, Some(1000));
         assert_eq!(config.log_level, Level::Debug);
@@ -437,9 +450,12 @@ mod tests {
             (json!({"presence": {"share": [1]}}), "presence.share"),
             (json!({"wake": {"bridge": "no"}}), "wake.bridge"),
             (json!({"outbound": {"refuseSecrets": 0}}), "outbound.refuseSecrets"),
+            (json!({"outbound": {"causalLimit": -1}}), "outbound.causalLimit"),
+            (json!({"outbound": {"causalLimit": 100_001}}), "outbound.causalLimit"),
             (json!({"retention": {"readDays": 0}}), "retention.readDays"),
             (json!({"retention": {"sentDays": 7}}), "retention.sentDays"),
             (json!({"retention": {"taskDays": 366}}), "retention.taskDays"),
+            (json!({"retention": {"sentText": 1}}), "retention.sentText"),
             (json!({"retention": {"readDays": 1.5}}), "retention.readDays"),
             (json!({"identity": {"rotateEncDays": 1}}), "identity.rotateEncDays"),
             (json!({"identity": {"rotateEncDays": 91}}), "identity.rotateEncDays"),

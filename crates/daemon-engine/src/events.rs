@@ -226,6 +226,8 @@ log_events! {
     OutboxExpired "outbox.expired" Info { id: Ulid }
     /// A call held something that looks like a credential.
     SecretRefused "secret.refused" Warn { method: &'static str, kind: &'static str }
+    /// An agent's message was refused: too many go back to one root, and no person acted since.
+    LoopRefused "loop.refused" Warn { session: SessionName, root: Ulid }
     /// A retention sweep deleted rows.
     SweepDone "sweep.done" Debug { rows: u64 }
 }

@@ -5,7 +5,9 @@
 //! caller is told `internal`. A call that must wait answers [`Answer::Later`] and leaves its [`Reply`] with
 //! [`flows`](crate::flows).
 
+mod agents;
 mod contacts;
+mod conv;
 mod daemon;
 mod device;
 mod dispatch;
@@ -13,10 +15,13 @@ mod events;
 mod inbox;
 mod item;
 mod later;
+mod mail;
 mod msg;
 mod notice;
+mod people;
 mod person;
 mod screen;
+mod sent;
 mod session;
 mod task;
 mod team;

@@ -8,20 +8,23 @@
 //! # The link to the relay
 //! `link` (the conversation), `realm` (the roster and its alarms), `appends` (entries of this machine), `inbound` (what
 //! arrives, in §5's order), `outbound` and `outbox` (what is said), `receipts` and `stages` (how far things came), `tasks`
-//! (work between agents, each side's record), `presence`.
+//! (work between agents, each side's record), `ancestry` (how much one beginning may set off), `presence`.
 //! # The clients
 //! `ipc` and `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait),
-//! `sessions`, `directory` (addresses), `views` (rows as clients see them).
+//! `sessions`, `directory` (addresses), `dealings` and `archive` (what was exchanged), `views` (rows as clients see them).
 //! # The home
 //! [`config`], [`identity`], `home` (which machine this is), `lifecycle`, `timers`, `trouble` (a failing store), `status`.
 //! # The record
 //! `store` is the only SQL, [`events`] every line of the log.
 #![forbid(unsafe_code)]
 
+mod ancestry;
 mod appends;
+mod archive;
 mod budgets;
 mod calls;
 pub mod config;
+mod dealings;
 mod directory;
 mod engine;
 pub mod events;

@@ -1,7 +1,8 @@
 //! What this machine says: sealed, recorded and queued in one transaction.
 //! Spec: §5 "Sealing", §8.2 `msg.send`, D3.5 steps 8, 10 and 11
 //!
-//! Nothing of the plaintext is kept: the record names the envelope, and the queued text is sealed.
+//! The record names the envelope, and the queued text is sealed. What an agent wrote is kept beside the record, for its
+//! person, unless `retention.sentText` says otherwise.
 
 use messaging_core::code::{Code, Failure};
 use messaging_core::envelope::{Class, End, SealedType};
@@ -17,12 +18,14 @@ use messaging_ipc::error::Refusal;
 use messaging_store::StoreError;
 use serde_json::Value;
 
+use crate::ancestry::Place;
 use crate::budgets::Budget;
 use crate::engine::DaemonEngine;
 use crate::inbound;
 use crate::outbox;
 use crate::store::outbox::NewOutbox;
 use crate::store::sent::{self, SentRow, Step as Stepped};
+use crate::store::sent_text;
 use crate::store::sessions::SessionRow;
 use crate::store::tasks::TaskRow;
 use crate::work::{Halt, Step, Work};
@@ -69,6 +72,8 @@ pub(crate) struct Mail<'a> {
     pub(crate) context_id: &'a str,
     pub(crate) task_id: Option<Ulid>,
     pub(crate) reply_to: Option<Ulid>,
+    /// What it goes back to.
+    pub(crate) place: &'a Place,
     /// The whole payload, of the message's shape.
     pub(crate) payload: &'a Value,
 }
@@ -86,6 +91,9 @@ pub(crate) struct Sealed {
 pub(crate) struct Prepared {
     /// Its record, in `accepted`.
     pub(crate) row: SentRow,
+    place: Place,
+    /// What it says, when that is kept.
+    copy: Option<String>,
     sealed: Sealed,
 }
 
@@ -120,7 +128,9 @@ pub(crate) fn prepare(
         },
     )?;
     let row = record(mail, sealed.id, sealed.ts, sealed.exp, (Stage::Accepted, None));
-    Ok(Prepared { row, sealed })
+    let kept = engine.config.retention.sent_text;
+    let copy = mail.payload.get("message").filter(|_| kept).map(Value::to_string);
+    Ok(Prepared { row, place: mail.place.clone(), copy, sealed })
 }
 
 /// Records mail that this machine refuses to send: nothing is sealed, and nothing goes out.
@@ -133,6 +143,7 @@ pub(crate) fn refused(
     let row = record(mail, work.ulid(), at, at.plus(TTL_MS), (Stage::Rejected, Some(code)));
     sent::insert(work.tx, &row)?;
     sent::set_stage(work.tx, &row, Some(at))?;
+    mail.place.write(work, &row.id, &row.context_id)?;
     Ok(row)
 }
 
@@ -143,17 +154,31 @@ pub(crate) fn send(
     work: &mut Work<'_, '_>,
     prepared: Prepared,
 ) -> Step<SentRow> {
-    let Prepared { row, sealed } = prepared;
+    let Prepared { row, place, copy, sealed } = prepared;
     if !engine.is_me(&row.to_device) {
-        sent::insert(work.tx, &row)?;
+        place.write(work, &row.id, &row.context_id)?;
+        record_sent(work, &row, copy.as_deref())?;
         let to = (&row.to_device, &row.to_person);
         queue(engine, work, to, SealedType::Message, &sealed)?;
         return Ok(row);
     }
     let checked = sealed.envelope.into_checked()?;
-    sent::insert(work.tx, &row)?;
+    place.write(work, &row.id, &row.context_id)?;
+    record_sent(work, &row, copy.as_deref())?;
     inbound::local(engine, work, checked)?;
     sent::get(work.tx, &row.id)?.ok_or(Halt::Store(StoreError::Other))
+}
+
+fn record_sent(
+    work: &mut Work<'_, '_>,
+    row: &SentRow,
+    copy: Option<&str>,
+) -> Result<(), StoreError> {
+    sent::insert(work.tx, row)?;
+    match copy {
+        Some(message) => sent_text::insert(work.tx, &row.id, message),
+        None => Ok(()),
+    }
 }
 
 /// Queues a sealed update or cancel of a task, with a record of how far it gets. No session hears of that.

@@ -13,6 +13,7 @@ use messaging_ipc::scalars::SessionKey;
 use messaging_store::{StoreError, View};
 use serde_json::Value;
 
+use crate::ancestry;
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
 use crate::store::sessions::{self, SessionId, SessionRow};
@@ -81,6 +82,8 @@ pub(crate) fn register(work: &mut Work<'_, '_>, wish: Wish) -> Step<Registered> 
         }
         None => row.id = sessions::insert(work.tx, &row)?,
     }
+    // Somebody started a client.
+    ancestry::acted(work, row.id)?;
     let (name, agent) = (row.name.clone(), row.agent.clone());
     match &predecessor {
         Some(old) => {

@@ -4,8 +4,11 @@
 //! A row type holds what its table's text columns mean; a text that is none of our values reads as a damaged store.
 //! JSON columns hold wire JSON.
 
+pub(crate) mod ancestry;
+pub(crate) mod archive;
 pub(crate) mod channels;
 mod columns;
+pub(crate) mod dealings;
 pub(crate) mod evidence;
 pub(crate) mod idempotency;
 pub(crate) mod inbox;
@@ -19,6 +22,7 @@ pub(crate) mod roster;
 mod schema;
 pub(crate) mod seen;
 pub(crate) mod sent;
+pub(crate) mod sent_text;
 pub(crate) mod sessions;
 pub(crate) mod sweep;
 pub(crate) mod tasks;

@@ -1,8 +1,11 @@
 //! The engine from outside: daemons and a relay on one clock, rule by rule.
 
+mod ancestry;
 mod appends;
+mod archive;
 pub(crate) mod bench;
 mod budget;
+mod dealings;
 mod faults;
 pub(crate) mod forge;
 mod heads;
@@ -15,5 +18,6 @@ mod presence;
 pub(crate) mod relay;
 mod roster;
 mod said;
+mod sent;
 mod start;
 mod tasks;

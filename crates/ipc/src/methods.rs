@@ -130,6 +130,14 @@ macro_rules! for_each_method {
             DaemonHealth "daemon.health" [Agent] Local Free Grant Any Anyone
                 $crate::params::Nothing => $crate::shapes::DaemonHealth, daemon::health, "§8.2, D1.7-20";
 
+            // This implementation's own; the specification does not have them.
+            SentList "sent.list" [Agent] Local Key Grant Any Anyone
+                $crate::params::inbox::ListSent => $crate::results::inbox::SentPage, sent::list, "ours, §8.4";
+            MailSearch "mail.search" [Human] View Free Grant Any Device
+                $crate::params::archive::SearchMail => $crate::results::archive::MailHits, mail::search, "ours";
+            MailExport "mail.export" [Human] View Free Grant Any Device
+                $crate::params::archive::ExportMail => $crate::results::archive::HeldPage, mail::export, "ours";
+
             // The human tier: the admin socket only.
             ConvList "conv.list" [Human] View Free Host Any Device
                 $crate::params::conv::ListConversations => $crate::results::conv::Conversations, conv::list, "§8.2, D1.7-21";
@@ -324,6 +332,11 @@ impl Method {
         self.row().tiers.contains(&Tier::Agent)
     }
 
+    /// Whether it is this implementation's own, and in no other.
+    pub fn is_ours(self) -> bool {
+        self.row().spec.starts_with("ours")
+    }
+
     /// Whether a daemon that stops still serves it.
     pub const fn is_served_while_stopping(self) -> bool {
         matches!(self, Self::DaemonHealth | Self::DaemonStatus | Self::DaemonStop)
@@ -341,15 +354,25 @@ mod tests {
     use super::*;
 
     fn names(keep: impl Fn(&Row) -> bool) -> Vec<&'static str> {
-        Method::ALL.iter().map(|m| m.row()).filter(|row| keep(row)).map(|row| row.name).collect()
+        let theirs = Method::ALL.iter().filter(|method| !method.is_ours());
+        theirs.map(|m| m.row()).filter(|row| keep(row)).map(|row| row.name).collect()
     }
 
     #[test]
     fn the_table_has_77_methods_in_the_tiers_of_the_specification() {
-        assert_eq!(Method::ALL.len(), 77);
+        assert_eq!(names(|_| true).len(), 77);
         let count = |tier| names(|row| row.tiers.contains(&tier)).len();
         assert_eq!((count(Tier::Agent), count(Tier::Human), count(Tier::Admin)), (20, 29, 29));
         assert_eq!(names(|row| row.tiers.len() > 1), ["conv.read"]);
+    }
+
+    #[test]
+    fn methods_of_our_own_are_marked() {
+        let ours = Method::ALL.iter().filter(|method| method.is_ours());
+        let names: Vec<&str> = ours.map(|method| method.name()).collect();
+        assert_eq!(names, ["sent.list", "mail.search", "mail.export"]);
+        assert_eq!(Method::SentList.row().key, KeyScope::Key);
+        assert!(Method::SentList.is_agent() && !Method::MailExport.is_agent());
     }
 
     #[test]

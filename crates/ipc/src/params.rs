@@ -4,6 +4,7 @@
 //! Parameters are strict: every member is declared, nested ones too, and a member nobody declared is
 //! `invalid_request` before the handler runs. [`decode`] is the only way from a request to a value.
 
+pub mod archive;
 pub mod channel;
 pub mod consent;
 pub mod conv;

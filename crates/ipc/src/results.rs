@@ -3,6 +3,7 @@
 //!
 //! Results are open when read: a later release may add optional members.
 
+pub mod archive;
 pub mod conv;
 pub mod daemon;
 pub mod device;

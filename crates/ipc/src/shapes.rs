@@ -32,7 +32,7 @@ pub use device::{
     DeviceView, DirectoryHead, LoginPurpose, LoginStart, LoginState, Removal, RemovalReason, Via,
     Vouch,
 };
-pub use mail::{ConvEntry, EntryCursor, InboxItem, InboxStage, SendResult};
+pub use mail::{ConvEntry, EntryCursor, InboxItem, InboxStage, SendResult, StageAt};
 pub use notice::{Notice, NoticeCategory, NoticeChange, NoticeDevice, NoticeFrom, RemoveBy};
 pub use peer::{
     Can, ConsentClass, DelegationSummary, DirectoryEntry, Expect, PeerRef, Person, Reach,

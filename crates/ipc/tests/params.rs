@@ -49,6 +49,13 @@ fn example(method: Method) -> Value {
         InboxList => {
             json!({"key": key, "unreadOnly": true, "limit": 1, "before": {"at": 1, "id": ULID}})
         }
+        SentList => {
+            json!({"key": key, "unanswered": true, "limit": 1, "before": {"at": 1, "id": ULID}})
+        }
+        MailSearch => {
+            json!({"query": "q", "with": "bob/api", "since": 1, "cursor": "c", "limit": 100})
+        }
+        MailExport => json!({"with": "bob", "since": 1, "cursor": "c", "limit": 200}),
         InboxGet => json!({"key": key, "id": ULID, "message": true}),
         InboxAck => json!({"key": key, "ids": [ULID], "stage": "handed_to_agent"}),
         ItemRead => json!({"key": key, "id": ULID}),

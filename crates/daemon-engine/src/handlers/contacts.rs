@@ -91,7 +91,7 @@ fn entry(known: &Known<'_>) -> DirectoryEntry {
 }
 
 /// What a person of the same organisation accepts unless they say otherwise.
-fn reach(person: &RosterPerson, changes: &BTreeMap<RosterPerson, Ms>, now: Ms) -> Reach {
+pub(super) fn reach(person: &RosterPerson, changes: &BTreeMap<RosterPerson, Ms>, now: Ms) -> Reach {
     let recent = |at: &Ms| now.since(*at) < CHANGE_SHOWN_MS;
     Reach {
         person: person.into(),

@@ -46,7 +46,8 @@ pub(super) fn list(
     Ok(Answer::Now(Devices { devices }))
 }
 
-fn view(engine: &DaemonEngine, stay: &Stay) -> DeviceView {
+/// A device as its person sees it.
+pub(super) fn view(engine: &DaemonEngine, stay: &Stay) -> DeviceView {
     let own = engine.is_me(&stay.machine);
     let current = stay.removed.is_none();
     DeviceView {

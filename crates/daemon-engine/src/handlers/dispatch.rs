@@ -12,12 +12,10 @@ use messaging_ipc::scalars::SessionKey;
 use messaging_store::StoreError;
 use serde_json::Value;
 
-use super::later::{
-    agents, card, channel, contact, conv, directory, grant, identity, people, request, search, wake,
-};
+use super::later::{card, channel, contact, directory, grant, identity, request, search, wake};
 use super::{
-    Answer, Call, Handled, contacts, daemon, device, events, inbox, item, msg, no_session, notice,
-    person, screen, session, task, team,
+    Answer, Call, Handled, agents, contacts, conv, daemon, device, events, inbox, item, mail, msg,
+    no_session, notice, people, person, screen, sent, session, task, team,
 };
 use crate::engine::DaemonEngine;
 use crate::input::{ConnId, Tier};

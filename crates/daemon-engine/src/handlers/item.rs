@@ -5,12 +5,13 @@ use messaging_core::code::Code;
 use messaging_core::ids::SessionAddress;
 use messaging_core::receipt::ReceiptStage;
 use messaging_ipc::params::inbox::ReadItem;
-use messaging_ipc::results::inbox::{ItemRead, StageAt};
+use messaging_ipc::results::inbox::ItemRead;
 
 use super::{Answer, Call, Handled, inbox};
 use crate::engine::DaemonEngine;
 use crate::receipts;
-use crate::store::sent;
+use crate::store::{sent, sent_text};
+use crate::tasks::view;
 use crate::views;
 use crate::work::{Halt, Work};
 
@@ -35,11 +36,11 @@ pub(super) fn read(
             to: SessionAddress::new(&row.to_person, agent, &row.to_label).to_string(),
             stage: row.stage,
             code: row.code,
-            history: row
-                .history
-                .iter()
-                .map(|step| StageAt { stage: step.stage, code: step.code, at: step.at })
-                .collect(),
+            history: views::history(row),
+            message: match sent_text::get(work.tx, &row.id)? {
+                Some(message) => Some(view::object(&message)?),
+                None => None,
+            },
         })),
         None => {
             Err(Halt::refused(Code::NotFound, "no such item in this session's inbox or outbox"))

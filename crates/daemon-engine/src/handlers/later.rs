@@ -52,7 +52,6 @@ later_methods! {
         DeviceApprove approve,
     }
     conv {
-        ConvRead read,
         ConvList list,
         ConvMarkRead mark_read,
         ConvSubscribe subscribe,
@@ -60,10 +59,6 @@ later_methods! {
     search { Search search, }
     person {
         PersonSend send,
-    }
-    people {
-        PeopleSearch search,
-        PeopleGet get,
     }
     grant {
         GrantList list,
@@ -80,10 +75,6 @@ later_methods! {
         ContactRequestPreview request_preview,
     }
     card { CardGet get, }
-    agents {
-        AgentsList list,
-        AgentsRead read,
-    }
     identity {
         IdentityReplacePreview replace_preview,
         IdentityReplace replace,
@@ -115,4 +106,7 @@ later_methods! {
 }
 
 /// What a built method does not do yet, in words for a reader.
-pub const PARTLY: &[(Method, &str)] = &[(Method::MsgSend, "a line to a person or a channel")];
+pub const PARTLY: &[(Method, &str)] = &[
+    (Method::MsgSend, "a line to a person or a channel"),
+    (Method::ConvRead, "a direct conversation or a channel"),
+];

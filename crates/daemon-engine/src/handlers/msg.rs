@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::later::not_in_this_build;
 use super::{Answer, Call, Handled, field};
+use crate::ancestry::{self, Ties};
 use crate::directory;
 use crate::engine::DaemonEngine;
 use crate::outbound::{self, Target as Destination};
@@ -51,7 +52,9 @@ pub(super) fn send(
         return Ok(Answer::Now(first));
     }
     let (to, expect) = whither(engine, work, address, &about, params.wake.unwrap_or(true))?;
-    let letter = Draft::new(work, session, &to, &params, &about, answered);
+    let ties = ties(&params, &about);
+    let place = ancestry::place(engine, work, session, &to, &ties)?;
+    let letter = Draft::new(work, session, &to, &params, &about, answered, place);
     let row = match about {
         About::Nothing => {
             let prepared = outbound::prepare(engine, work, &letter.mail(&letter.payload()))?;
@@ -122,6 +125,19 @@ fn about(
             }
             Ok(About::NewTask { parent: Some(parent) })
         }
+    }
+}
+
+/// What a message says of its own descent.
+fn ties<'a>(params: &'a Send, about: &'a About) -> Ties<'a> {
+    Ties {
+        task: match about {
+            About::Nothing => None,
+            About::Task(row) => Some(row),
+            About::NewTask { parent } => parent.as_ref(),
+        },
+        reply_to: params.reply_to.as_ref(),
+        context: params.context_id.as_ref().map(|id| id.as_str()),
     }
 }
 

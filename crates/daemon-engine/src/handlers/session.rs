@@ -13,6 +13,7 @@ use messaging_ipc::shapes::{SessionState, SessionTier};
 use serde_json::Value;
 
 use super::{Answer, Call, Handled, field};
+use crate::ancestry;
 use crate::engine::DaemonEngine;
 use crate::sessions::{self, Wish};
 use crate::store::inbox;
@@ -48,7 +49,7 @@ pub(super) fn register(
     }))
 }
 
-/// Changes what a session shows.
+/// Changes what a session shows. Whoever reports on a session is at work there: its messages are on a new beginning.
 pub(super) fn update(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
@@ -73,6 +74,7 @@ pub(super) fn update(
         rows::update(work.tx, &row)?;
         engine.presence.changed();
     }
+    ancestry::acted(work, row.id)?;
     Ok(Answer::Now(Done::OK))
 }
 

@@ -4,6 +4,7 @@ mod contacts;
 mod dispatch;
 mod inbox;
 mod msg;
+mod people;
 mod screen;
 mod session;
 mod team;

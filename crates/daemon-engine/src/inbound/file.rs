@@ -26,7 +26,7 @@ use crate::outbound::Target;
 use crate::store::inbox::{self, InboxRow, ItemKind};
 use crate::store::sessions::{self, SessionRow};
 use crate::work::Work;
-use crate::{directory, receipts, stages, subscriptions};
+use crate::{ancestry, directory, receipts, stages, subscriptions, views};
 
 /// A refusal's code, or done.
 pub(super) type Filed = Result<(), Code>;
@@ -174,6 +174,7 @@ pub(super) fn keep(
 ) -> Result<(), StoreError> {
     let Arrived { envelope, payload, .. } = letter;
     let Admitted { sender, session, text, consent, .. } = admitted;
+    let is_person = is_terminal(engine, work, &sender, letter.from)?;
     let message = &payload.message;
     let reply_to = envelope.sealed().and_then(|sealed| sealed.reply_to);
     let row = InboxRow {
@@ -205,6 +206,7 @@ pub(super) fn keep(
         exp: envelope.exp,
     };
     inbox::insert(work.tx, &row, &text)?;
+    ancestry::arrived(work, &row, letter.opened.raw.get("delegation"), is_person)?;
     let receipt = Receipt::of(envelope.id, ReceiptStage::Delivered);
     receipts::send(engine, work, &row.from_device, &receipt)?;
     if let Some(reply_to) = &reply_to {
@@ -228,13 +230,10 @@ fn with_provenance(payload: &Value, sender: &Member, agent: &SessionName) -> Val
 /// The start of the text. Spec: D1.6 `preview`
 fn preview(message: &Message) -> String {
     let text = message.texts().collect::<Vec<_>>().join("\n");
-    utf16_cut(&text, PREVIEW_UNITS).to_owned()
+    utf16_cut(&text, views::PREVIEW_UNITS).to_owned()
 }
 
 fn attachments(message: &Message) -> u64 {
     let texts = message.texts().count();
     message.parts.len().saturating_sub(texts) as u64
 }
-
-/// The length of a preview, UTF-16 units.
-const PREVIEW_UNITS: usize = 280;

@@ -52,6 +52,16 @@ pub(crate) fn of_person(
     Ok(rows.into_iter().flatten().collect())
 }
 
+/// Whether no window of the person is visible on a machine, by what it said after `since`.
+pub(crate) fn is_away(view: &View<'_>, device: &MachineId, since: Ms) -> Result<bool, StoreError> {
+    let found = view.row(
+        &format!("SELECT {COLUMNS} FROM presence WHERE device = ?1 AND received_at > ?2"),
+        params![device.as_str(), since.as_i64()],
+        read,
+    )?;
+    Ok(found.flatten().is_some_and(|row| row.body.away))
+}
+
 /// Replaces the machine's presence.
 pub(crate) fn put(
     tx: &mut Tx<'_>,

@@ -51,6 +51,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_session ON inbox(session_id, stage, seq);
 CREATE INDEX inbox_sender ON inbox(from_device, bytes);
 CREATE INDEX inbox_stage ON inbox(stage, read_at);
+CREATE INDEX inbox_time ON inbox(arrived_at, id);
 
 CREATE TABLE seen (device TEXT NOT NULL, id TEXT NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (device, id))
   STRICT, WITHOUT ROWID;
@@ -72,9 +73,12 @@ CREATE TABLE sent (
   exp INTEGER NOT NULL, settled_at INTEGER
 ) STRICT;
 CREATE INDEX sent_session ON sent(session_id, ts);
+CREATE INDEX sent_time ON sent(ts, id);
 CREATE INDEX sent_settled ON sent(settled_at);
 CREATE INDEX sent_task ON sent(task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX sent_open ON sent(exp) WHERE settled_at IS NULL;
+
+CREATE TABLE sent_text (id TEXT PRIMARY KEY, message TEXT NOT NULL) STRICT;
 
 CREATE TABLE tasks (
   id TEXT NOT NULL, role TEXT NOT NULL, session_id INTEGER NOT NULL, session_name TEXT NOT NULL,
@@ -86,6 +90,15 @@ CREATE TABLE tasks (
 ) STRICT;
 CREATE INDEX tasks_session ON tasks(session_id, updated_at);
 CREATE INDEX tasks_state ON tasks(state, touched_at);
+
+CREATE TABLE ancestry (
+  id TEXT PRIMARY KEY, root TEXT NOT NULL, context TEXT, counts INTEGER NOT NULL, at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ancestry_root ON ancestry(root) WHERE counts;
+CREATE INDEX ancestry_context ON ancestry(context, at) WHERE context IS NOT NULL;
+CREATE INDEX ancestry_at ON ancestry(at);
+
+CREATE TABLE acts (session_id INTEGER PRIMARY KEY, since INTEGER NOT NULL, root TEXT) STRICT;
 
 CREATE TABLE idempotency (
   scope TEXT NOT NULL, key TEXT NOT NULL, hash TEXT NOT NULL, result TEXT NOT NULL, until INTEGER NOT NULL,

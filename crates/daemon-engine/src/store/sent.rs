@@ -1,4 +1,4 @@
-//! `sent`: what became of each message that this machine sent. It holds no text of a message.
+//! `sent`: what became of each message that this machine sent. What it said stands in `sent_text`, if it is kept.
 //! Spec: §8.4, D3.14
 
 use messaging_core::code::Code;
@@ -142,6 +142,35 @@ pub(crate) fn unheard(view: &View<'_>, at: Ms) -> Result<Vec<Ulid>, StoreError> 
          ORDER BY task_id",
         params![at.as_i64()],
         |row| Columns::of(row).value(),
+    )
+}
+
+/// A page of what a session sent to agents, newest first. Unanswered is what was shown and not replied to; what belongs to a
+/// task, as long as its executor has not said since how the task stands.
+pub(crate) fn page(
+    view: &View<'_>,
+    session: SessionId,
+    unanswered: bool,
+    before: Option<(Ms, &Ulid)>,
+    limit: usize,
+) -> Result<Vec<SentRow>, StoreError> {
+    let (at, id) = match before {
+        Some((at, id)) => (at.as_i64(), Some(id.as_str())),
+        None => (i64::MAX, None),
+    };
+    // A cursor whose message is gone still has its time.
+    view.rows(
+        &format!(
+            "SELECT {COLUMNS} FROM sent WHERE session_id = ?1 AND type = 'message' AND to_agent IS NOT NULL
+               AND (?2 = 0 OR (stage IN ('handed_to_agent', 'read') AND (task_id IS NULL OR EXISTS (
+                 SELECT 1 FROM tasks WHERE tasks.id = sent.task_id AND role = 'requester' AND touched_at < sent.ts
+                   AND state NOT IN
+                     ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')))))
+               AND (ts < ?3 OR (ts = ?3 AND rowid < (SELECT rowid FROM sent WHERE id = ?4)))
+             ORDER BY ts DESC, rowid DESC LIMIT ?5"
+        ),
+        params![session.0, unanswered, at, id, i64::try_from(limit).unwrap_or(i64::MAX)],
+        read,
     )
 }
 

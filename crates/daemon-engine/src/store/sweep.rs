@@ -4,6 +4,7 @@
 use messaging_core::time::Ms;
 use messaging_store::{StoreError, Tx, params};
 
+use super::{ancestry, sent_text};
 use crate::config::Retention;
 
 /// Deletes what is past its time and returns how many rows went.
@@ -42,6 +43,8 @@ pub(crate) fn run(tx: &mut Tx<'_>, keep: &Retention, now: Ms) -> Result<usize, S
            AND NOT EXISTS (SELECT 1 FROM tasks WHERE session_id = sessions.id)",
         (),
     )?;
+    rows += sent_text::forget(tx)?;
+    rows += ancestry::forget(tx, now.minus(u64::from(keep.sent_days) * DAY_MS))?;
     Ok(rows)
 }
 

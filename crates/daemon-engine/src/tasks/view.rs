@@ -24,9 +24,12 @@ pub(crate) fn record(view: &View<'_>, row: &TaskRow) -> Result<TaskRecord, Store
     for message in &contents.follow_ups {
         history.push(object(message)?);
     }
-    let follow_ups = match row.role {
-        TaskRole::Requester => Some(follow_ups(view, row)?),
-        TaskRole::Executor => None,
+    let (follow_ups, delivery_history) = match row.role {
+        TaskRole::Requester => {
+            let sent = sent::get(view, &row.request_id)?;
+            (Some(follow_ups(view, row)?), sent.as_ref().map(views::history))
+        }
+        TaskRole::Executor => (None, None),
     };
     let head = item(row)?;
     Ok(TaskRecord {
@@ -45,6 +48,7 @@ pub(crate) fn record(view: &View<'_>, row: &TaskRow) -> Result<TaskRecord, Store
             .collect::<Result<_, _>>()?,
         request_id: head.request_id,
         delivery: head.delivery,
+        delivery_history,
         chain: head.chain,
         follow_ups,
         created_at: head.created_at,
@@ -103,5 +107,6 @@ fn follow_up(row: &SentRow) -> FollowUp {
         at: row.ts,
         stage: row.stage,
         stage_at: row.history.last().map_or(row.ts, |step| step.at),
+        history: views::history(row),
     }
 }

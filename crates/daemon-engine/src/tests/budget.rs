@@ -72,6 +72,42 @@ fn what_does_not_fit_into_memory_is_taken_when_the_relay_sends_it_again() {
 }
 
 #[test]
+fn a_flood_of_ten_thousand_is_taken_in_order_at_the_budgets_pace_and_none_of_it_is_lost() {
+    const FLOOD: usize = 10_000;
+    let mut bench = bench();
+    bench.configure(1, |config| config.quota = Quota { items: None, bytes: None });
+    // Who floods does not listen.
+    bench.kill(0);
+    bench.advance(61_000);
+    let sent = flood(&mut bench, FLOOD, |n| mail("web", &format!("{n}")));
+    assert_eq!(filed(&bench), 60, "no more than the budget, however fast they come");
+    // The relay keeps what is not acknowledged, and sends the oldest of it again, so many at a time.
+    let began = bench.now.mono;
+    let mut next = 0;
+    while next < FLOOD {
+        let taken = usize::try_from(filed(&bench)).unwrap();
+        assert!(taken >= next, "what was acknowledged is there");
+        next = taken;
+        for env in sent.iter().skip(next).take(64) {
+            bench.deliver(1, env);
+        }
+        bench.advance(60_000);
+    }
+    let minutes = bench.now.mono.since(began) / 60_000;
+    assert!((166..=168).contains(&minutes), "{minutes} minutes for 9,940 of them");
+    let in_order = "SELECT count(*) FROM (SELECT preview, row_number() OVER (ORDER BY seq) - 1 AS place FROM inbox)
+                    WHERE CAST(preview AS INTEGER) = place";
+    assert_eq!(bench.count(1, in_order), i64::try_from(FLOOD).unwrap());
+    assert_eq!(filed(&bench), i64::try_from(FLOOD).unwrap());
+    let acked: std::collections::BTreeSet<String> =
+        bench.relay.acks_by(1).iter().map(ToString::to_string).collect();
+    assert!(sent.iter().all(|env| acked.contains(env["id"].as_str().unwrap())));
+    // Each was answered, or its answer waits its turn; none was refused.
+    let answers = bench.receipts(1, 0);
+    assert!(answers.iter().all(|(_, stage)| stage == "delivered"));
+}
+
+#[test]
 fn mail_chat_answers_and_presence_have_budgets_of_their_own() {
     let mut bench = bench();
     flood(&mut bench, 61, |_| mail("web", "x"));

@@ -1,4 +1,4 @@
-//! `inbox.*` and `item.read`: what waits for a session.
+//! `inbox.*`, `item.read` and `sent.list`: what waits for a session, and what became of what it sent.
 //! Spec: D1.7 rows 8–11
 
 use messaging_core::ids::Ulid;
@@ -61,6 +61,23 @@ pub struct Ack {
     pub stage: AckStage,
 }
 
+/// Lists what the session sent to agents, newest first. This implementation's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListSent {
+    /// The session.
+    pub key: SessionKey,
+    /// Only what was shown on the other side and not answered.
+    #[serde(default)]
+    pub unanswered: bool,
+    /// At most this many.
+    #[serde(default)]
+    pub limit: Count<1, 200, 50>,
+    /// Only what stands after this entry in the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<EntryCursor>,
+}
+
 /// Reads an item, which marks a received one read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -71,4 +88,4 @@ pub struct ReadItem {
     pub id: Ulid,
 }
 
-keyed!(ListItems, GetItem, Ack, ReadItem);
+keyed!(ListItems, GetItem, Ack, ListSent, ReadItem);

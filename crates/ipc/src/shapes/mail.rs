@@ -37,6 +37,18 @@ pub struct SendResult {
     pub expect: Option<Expect>,
 }
 
+/// One step of a sent envelope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageAt {
+    /// The stage.
+    pub stage: Stage,
+    /// Why it was rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// When.
+    pub at: Ms,
+}
+
 /// How far the recipient's client has taken an item.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

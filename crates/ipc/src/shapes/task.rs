@@ -9,7 +9,7 @@ use messaging_core::time::Ms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{A2aObject, DelegationSummary, PeerRef, TaskStatus};
+use super::{A2aObject, DelegationSummary, PeerRef, StageAt, TaskStatus};
 
 /// A session's part in a task.
 #[derive(
@@ -49,6 +49,9 @@ pub struct FollowUp {
     pub stage: Stage,
     /// Since when.
     pub stage_at: Ms,
+    /// Every step, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<StageAt>,
 }
 
 /// A task in a list.
@@ -112,6 +115,9 @@ pub struct TaskRecord {
     /// How far the request got; requester only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<TaskDelivery>,
+    /// Every step of the request's delivery, oldest first; requester only, while its record is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery_history: Option<Vec<StageAt>>,
     /// The chain of a delegated task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<DelegationSummary>,

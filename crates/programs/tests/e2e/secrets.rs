@@ -34,11 +34,15 @@ fn holders(folder: &Path, text: &str) -> Vec<String> {
     names
 }
 
-/// A machine whose log tells everything that it ever tells.
+/// A machine whose log tells everything that it ever tells, and that keeps no copy of what it sends.
 fn talkative(house: &House, name: &str) -> Machine {
     let home = house.path().join(name);
     fs::create_dir(&home).unwrap();
-    fs::write(home.join("config.json"), r#"{"log":{"level":"debug"}}"#).unwrap();
+    fs::write(
+        home.join("config.json"),
+        r#"{"log":{"level":"debug"},"retention":{"sentText":false}}"#,
+    )
+    .unwrap();
     Machine::at(&home)
 }
 
@@ -102,4 +106,49 @@ fn bodies_keys_and_tickets_stay_where_they_belong() {
     assert!(words.contains("relay.listening"));
     let log = fs::read_to_string(alice.home().join("logs/messagingd.log")).unwrap();
     assert!(log.contains("relay.welcome") && log.lines().count() > 10, "{log}");
+}
+
+#[test]
+fn a_senders_copy_is_in_its_own_store_and_goes_into_an_export_to_the_byte() {
+    let house = House::new();
+    let (alice, bob) = house.two();
+    let body = "a-body-that-alice-keeps <script>alert(1)</script>\u{1b}[2J";
+    let sent = alice.json(&["send", "bob/cli@desk", body]);
+    let id = sent["envelopeId"].as_str().unwrap();
+    wait("the mail", || (bob.json(&["inbox"])["unread"] == 1).then_some(()));
+    let stores = |text: &str| -> Vec<String> {
+        let names = holders(house.path(), text);
+        names.iter().map(|name| name.split("-wal").next().unwrap().to_owned()).collect()
+    };
+    let mut named = stores("a-body-that-alice-keeps");
+    named.dedup();
+    assert_eq!(named, ["alice/messaging.db", "bob/messaging.db"]);
+
+    let found = alice.json(&["mail", "search", "THAT-alice"]);
+    assert_eq!(found["hits"][0]["id"], id);
+    assert_eq!(alice.json(&["sent"])["items"][0]["id"], id);
+    for format in ["jsonl", "mbox", "html"] {
+        let folder = house.path().join(format!("out-{format}"));
+        let to = folder.to_str().unwrap();
+        let args = ["export", "--format", format, "--to", to, "--with", "bob"];
+        let list = alice.json(&args);
+        assert_eq!(list["messages"], 1);
+        let manifest: Value =
+            serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+        assert_eq!(manifest["files"], list["files"]);
+        for file in manifest["files"].as_array().unwrap() {
+            let bytes = fs::read(folder.join(file["name"].as_str().unwrap())).unwrap();
+            assert_eq!(file["bytes"], bytes.len());
+            assert_eq!(file["sha256"].as_str().map(str::len), Some(64));
+        }
+        // Nothing is written over, and what is there stays.
+        assert_eq!(alice.run(&args).status, 2);
+        assert!(folder.join("manifest.json").exists());
+    }
+    let jsonl = fs::read_to_string(house.path().join("out-jsonl/messages.jsonl")).unwrap();
+    let entry: Value = serde_json::from_str(jsonl.trim_end()).unwrap();
+    assert_eq!(entry["message"]["parts"][0]["text"], body);
+    let html = fs::read_to_string(house.path().join("out-html/index.html")).unwrap();
+    assert!(!html.contains("<script>") && html.contains("&lt;script&gt;"));
+    assert!(holders(&house.path().join("out-html"), body).is_empty());
 }

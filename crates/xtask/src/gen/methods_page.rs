@@ -15,6 +15,7 @@ strict: a member that the method does not know is refused. `messaging api METHOD
 
 - *Key* says whether a call belongs to a session that its connection registered.
 - *Needs* says what must be there first: a device that is set up, a team (roster), or an account (directory).
+- *Specification* says where the method comes from; `ours` marks those that only this implementation has.
 - The schema of a method's parameters and result is in `spec-vectors/schemas/ipc`.
 ";
 

@@ -8,7 +8,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::examples::{mixed, table};
+use crate::secrets::testing::{mixed, table};
 use crate::secrets::{Kind, detect, find, text::mix};
 
 struct Rule {

@@ -7,9 +7,9 @@ use alloc::string::String;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::examples::{mixed, table};
 use crate::b64;
 use crate::code::Failure;
+use crate::secrets::testing::{mixed, table};
 use crate::secrets::{Found, Kind, scan};
 
 fn token() -> String {

@@ -7,6 +7,7 @@ use messaging_ipc::params::msg::Send;
 use serde_json::{Map, Value, json};
 
 use super::About;
+use crate::ancestry::Place;
 use crate::outbound::{Mail, Target};
 use crate::store::sessions::SessionRow;
 use crate::work::Work;
@@ -21,6 +22,7 @@ pub(super) struct Draft<'a> {
     /// The task that it asks for, or goes on with.
     pub(super) task_id: Option<Ulid>,
     pub(super) reply_to: Option<Ulid>,
+    place: Place,
 }
 
 impl<'a> Draft<'a> {
@@ -32,6 +34,7 @@ impl<'a> Draft<'a> {
         params: &'a Send,
         about: &About,
         answered: Option<String>,
+        place: Place,
     ) -> Self {
         let message_id = match &params.message_id {
             Some(id) => id.as_str().to_owned(),
@@ -48,7 +51,7 @@ impl<'a> Draft<'a> {
             None => answered.or(context.cloned()).unwrap_or_else(|| message_id.clone()),
         };
         let reply_to = params.reply_to.or(reply_to);
-        Self { session, to, params, message_id, context_id, task_id, reply_to }
+        Self { session, to, params, message_id, context_id, task_id, reply_to, place }
     }
 
     /// The A2A message.
@@ -97,6 +100,7 @@ impl<'a> Draft<'a> {
             context_id: &self.context_id,
             task_id: self.task_id,
             reply_to: self.reply_to,
+            place: &self.place,
             payload,
         }
     }

@@ -69,10 +69,15 @@ impl Context {
 
     /// Connects to this release's daemon.
     pub(crate) async fn connect(&self) -> Result<Link<'_>, Fault> {
+        self.connect_for(Duration::ZERO).await
+    }
+
+    /// The same, for calls that the daemon answers after up to `patience`.
+    pub(crate) async fn connect_for(&self, patience: Duration) -> Result<Link<'_>, Fault> {
         let place = self.place()?;
         let connecting = Client::connect(&place, Socket::Admin);
         let (client, events) = self.step("connecting to the daemon", connecting).await?;
-        Ok(Link { context: self, client: client.with_timeout(self.timeout()), events })
+        Ok(Link { context: self, client: client.with_timeout(self.timeout() + patience), events })
     }
 
     /// Waits for a daemon that went away, says so, and says when it is back.

@@ -65,9 +65,18 @@ impl Daemon {
         if home.parent_writable() {
             log::write(&log, &LogEvent::HomeParentWritable {});
         }
+        keys::clear_leftovers(&home)?;
         let identity = keys::load(&home)?;
+        let pairing = keys::load_pairing(&home)?;
         let agent_group = config.agent_group;
-        let boot = Boot { config, unknown_keys, identity, pid: os::process_id(), version: RELEASE };
+        let boot = Boot {
+            config,
+            unknown_keys,
+            identity,
+            pairing,
+            pid: os::process_id(),
+            version: RELEASE,
+        };
         let store = Store::open(&home.store(), &LAYOUT, &[]).map_err(store_error)?;
         let (engine, first) =
             DaemonEngine::start(store, boot, clock.now(), SystemRandom).map_err(engine_error)?;

@@ -63,6 +63,8 @@ pub enum StartError {
     Config(Failure),
     /// The identity breaks a rule or does not belong to this store.
     Identity(Failure),
+    /// The keys that wait for a place in a team break a rule.
+    Pairing(Failure),
     /// The system refused an operation on `what`.
     System {
         /// The file or folder concerned, relative to the home.
@@ -126,7 +128,9 @@ impl StartError {
             StartError::NotPrivate { .. } | StartError::NotInGroup => status::FORBIDDEN,
             StartError::Owned { .. } => status::ALREADY_OWNED,
             StartError::StoreRefused(_) => status::STORE_REFUSED,
-            StartError::Config(_) | StartError::Identity(_) => status::CONFIG,
+            StartError::Config(_) | StartError::Identity(_) | StartError::Pairing(_) => {
+                status::CONFIG
+            }
             StartError::System { .. } | StartError::Store(_) => status::FATAL,
         }
     }
@@ -140,7 +144,9 @@ impl StartError {
             }
             StartError::NotPrivate { .. } | StartError::NotInGroup => Code::Forbidden,
             StartError::Owned { .. } | StartError::StoreRefused(_) => Code::InvalidState,
-            StartError::Config(failure) | StartError::Identity(failure) => failure.code,
+            StartError::Config(failure)
+            | StartError::Identity(failure)
+            | StartError::Pairing(failure) => failure.code,
             StartError::System { .. } | StartError::Store(_) => Code::Internal,
         }
     }
@@ -167,6 +173,9 @@ impl StartError {
             }
             StartError::Config(_) => "correct that key in config.json, then start again".into(),
             StartError::Identity(_) => "restore identity.json from a copy, then start again".into(),
+            StartError::Pairing(_) => {
+                "move pairing.json aside, start again, and prepare or pair anew".into()
+            }
             StartError::System { what, .. } => {
                 format!("check the disk and the permissions of {what}")
             }
@@ -196,6 +205,7 @@ impl fmt::Display for StartError {
             StartError::StoreRefused(reason) => write!(f, "messaging.db: {reason}"),
             StartError::Config(failure) => write!(f, "config.json: {}", failure.at),
             StartError::Identity(failure) => write!(f, "identity.json: {}", failure.at),
+            StartError::Pairing(failure) => write!(f, "pairing.json: {}", failure.at),
             StartError::System { what, error } => write!(f, "{what}: {}", error.kind()),
             StartError::Store(error) => write!(f, "messaging.db: {error}"),
         }
@@ -210,7 +220,7 @@ mod tests {
 
     #[test]
     fn each_reason_has_the_status_of_the_table() {
-        let cases: [(StartError, u8); 8] = [
+        let cases: [(StartError, u8); 9] = [
             (StartError::HomeTooLong { bytes: 200, limit: 92 }, 64),
             (StartError::NotPrivate { what: "run", rule: PrivacyRule::ForeignOwner }, 77),
             (StartError::NotInGroup, 77),
@@ -218,6 +228,7 @@ mod tests {
             (StartError::StoreRefused(Refusal::Generation), 65),
             (StartError::Config(Failure::invalid("relay")), 78),
             (StartError::Identity(Failure::invalid("machine")), 78),
+            (StartError::Pairing(Failure::invalid("purpose")), 78),
             (StartError::System { what: "run", error: io::ErrorKind::StorageFull.into() }, 70),
         ];
         for (error, status) in cases {

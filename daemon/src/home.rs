@@ -97,6 +97,12 @@ impl Home {
         self.root.join("identity.json")
     }
 
+    /// Keys that wait for a place in a team.
+    #[must_use]
+    pub fn pairing(&self) -> PathBuf {
+        self.root.join("pairing.json")
+    }
+
     /// The agent tier's socket.
     #[must_use]
     pub fn agent_socket(&self) -> PathBuf {

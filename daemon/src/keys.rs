@@ -4,4 +4,4 @@
 
 mod file;
 
-pub(crate) use file::{load, save};
+pub(crate) use file::{clear_leftovers, erase_pairing, load, load_pairing, save, save_pairing};

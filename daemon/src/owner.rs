@@ -184,6 +184,14 @@ impl Owner {
                 let ok = keys::save(&self.home, &identity).is_ok();
                 own.push_back(In::Saved { token, ok });
             }
+            Out::SavePairing { token, pairing } => {
+                let ok = keys::save_pairing(&self.home, &pairing).is_ok();
+                own.push_back(In::Saved { token, ok });
+            }
+            Out::ErasePairing { token } => {
+                let ok = keys::erase_pairing(&self.home).is_ok();
+                own.push_back(In::Saved { token, ok });
+            }
             Out::SaveConfig { token, relay, person, label } => {
                 let ok = config::save_membership(&self.home, &relay, &person, &label).is_ok();
                 own.push_back(In::Saved { token, ok });

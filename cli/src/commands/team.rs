@@ -1,12 +1,18 @@
 //! `messaging team`.
 //! Spec: D6.4
 
+mod add;
+mod cancel;
 mod card;
+mod claim;
 mod create;
 mod invite;
 mod join;
 mod leave;
 mod list;
+mod pair;
+mod prepare;
+mod rekey;
 mod remove;
 mod revoke;
 mod role;
@@ -46,6 +52,12 @@ pub(crate) enum Team {
     #[command(alias = "rm")]
     Remove(remove::Remove),
     Leave(leave::Leave),
+    Rekey(rekey::Rekey),
+    Prepare(prepare::Prepare),
+    Pair(pair::Pair),
+    Add(add::Add),
+    Claim(claim::Claim),
+    Cancel(cancel::Cancel),
 }
 
 impl Team {
@@ -60,6 +72,12 @@ impl Team {
             Self::Role(command) => command.run(context).await,
             Self::Remove(command) => command.run(context).await,
             Self::Leave(command) => command.run(context).await,
+            Self::Rekey(command) => command.run(context).await,
+            Self::Prepare(command) => command.run(context).await,
+            Self::Pair(command) => command.run(context).await,
+            Self::Add(command) => command.run(context).await,
+            Self::Claim(command) => command.run(context).await,
+            Self::Cancel(command) => command.run(context).await,
         }
     }
 }
@@ -84,6 +102,18 @@ fn label_of(host: &str) -> Result<Label, messaging_core::code::Failure> {
         "" => Label::parse("machine"),
         label => Label::parse(label),
     }
+}
+
+/// A card from the command line, or else the first line of standard input.
+async fn card<T>(given: Option<T>, read: fn(&str) -> Result<T, &'static str>) -> Result<T, Fault> {
+    if let Some(card) = given {
+        return Ok(card);
+    }
+    let line = tokio::task::spawn_blocking(join::first_line).await;
+    let line = line.ok().flatten().unwrap_or_default();
+    read(line.trim()).map_err(|_| {
+        Fault::usage("there is no such card on standard input", "name it, or run it as `… < card`.")
+    })
 }
 
 /// A machine as a person names it: its id, or `<person>@<label>`.

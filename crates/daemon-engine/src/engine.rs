@@ -25,6 +25,7 @@ use crate::ipc::{self, Ipc};
 use crate::lifecycle::{self, Lifecycle};
 use crate::link::{self, Link};
 use crate::outbox::{self, Outbox};
+use crate::pairing::PairingFile;
 use crate::presence::{self, Presence};
 use crate::realm::Realm;
 use crate::status::{self, Busy};
@@ -41,6 +42,8 @@ pub struct Boot {
     pub unknown_keys: Vec<ConfigKey>,
     /// The private keys, when `identity.json` is there.
     pub identity: Option<IdentityFile>,
+    /// Keys that wait for a place, when `pairing.json` is there.
+    pub pairing: Option<PairingFile>,
     /// This process.
     pub pid: u32,
     /// This release.
@@ -136,7 +139,7 @@ impl DaemonEngine {
         Ok(Self {
             facts: Facts { pid: boot.pid, version: boot.version, started: now },
             config: boot.config,
-            home: Home { keys: boot.identity, machine },
+            home: Home { keys: boot.identity, machine, pairing: boot.pairing },
             realm,
             link: Link::default(),
             outbox: Outbox::new(now.mono),

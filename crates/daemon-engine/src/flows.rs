@@ -1,13 +1,14 @@
 //! Calls that take more than one step: each waits here as a named state, never as a parked future.
 //! Spec: §4, D1.7, D3.2, D3.3
 //!
-//! [`guest`] talks to a relay before this machine has a place in a team: founding, joining, and settling what a crash or a
-//! lost link left open. [`errands`] are an admin's roster entries, and who is told how they ended.
+//! [`guest`] talks to a relay before this machine has a place in a team: founding, joining, claiming, and settling what a
+//! crash or a lost link left open. [`pairing`] makes and drops the keys that wait for a place. [`errands`] are an admin's roster entries, and who is told how they ended.
 
 mod errands;
 mod guest;
 mod intent;
 mod joining;
+mod pairing;
 #[cfg(test)]
 mod tests;
 
@@ -22,23 +23,27 @@ use crate::input::SaveToken;
 use crate::work::Work;
 
 pub(crate) use errands::{Errand, append, appended, roster_changed};
+pub(crate) use guest::claim;
 pub(crate) use joining::{found, join};
+pub(crate) use pairing::{cancel, outgrown, pair, prepare};
 
 use errands::Errands;
 use guest::Guest;
+use pairing::Keeping;
 
 /// What is under way.
 #[derive(Debug)]
 pub(crate) struct Flows {
     guest: Option<Guest>,
     errands: Errands,
+    keeping: Option<Keeping>,
     /// The store may hold an unfinished create or join that nobody is settling.
     look: bool,
 }
 
 impl Default for Flows {
     fn default() -> Self {
-        Self { guest: None, errands: Errands::default(), look: true }
+        Self { guest: None, errands: Errands::default(), keeping: None, look: true }
     }
 }
 
@@ -93,12 +98,14 @@ pub(crate) fn saved(
     token: SaveToken,
     ok: bool,
 ) -> Result<(), StoreError> {
+    pairing::saved(engine, work, token, ok);
     guest::saved(engine, work, token, ok)
 }
 
 /// A call's own input failed: nothing is begun for it.
 pub(crate) fn call_failed(engine: &mut DaemonEngine, call: &CallKey) {
     engine.flows.errands.forget(call);
+    engine.flows.keeping.take_if(|keeping| keeping.is_for(call));
 }
 
 /// A write failed: what a flow remembers may not be in the store. A guest starts again from what is, and an errand whose
@@ -113,4 +120,5 @@ pub(crate) fn store_failed(engine: &mut DaemonEngine) {
 /// Whether the answer to a call is still to come from here.
 pub(crate) fn works_on(flows: &Flows, call: &CallKey) -> bool {
     flows.errands.works_on(call)
+        || flows.keeping.as_ref().is_some_and(|keeping| keeping.is_for(call))
 }

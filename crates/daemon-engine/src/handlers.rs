@@ -5,6 +5,7 @@
 //! caller is told `internal`. A call that must wait answers [`Answer::Later`] and leaves its [`Reply`] with
 //! [`flows`](crate::flows).
 
+mod admit;
 mod agents;
 mod contacts;
 mod conv;

@@ -6,6 +6,7 @@ use messaging_core::ids::MachineId;
 use messaging_core::roster::{Member, Roster};
 
 use crate::identity::IdentityFile;
+use crate::pairing::PairingFile;
 
 /// The home's keys and the machine its store names.
 #[derive(Debug, Default)]
@@ -14,6 +15,8 @@ pub(crate) struct Home {
     pub(crate) keys: Option<IdentityFile>,
     /// The machine that the store belongs to; set once its keys are stored and the realm names it.
     pub(crate) machine: Option<MachineId>,
+    /// Keys that wait for a place in a team, when `pairing.json` holds some.
+    pub(crate) pairing: Option<PairingFile>,
 }
 
 /// What this home is to its realm.

@@ -185,16 +185,19 @@ struct Pending<'a> {
     at: Ms,
 }
 
-fn private(secret: &EncSecret) -> String {
+pub(crate) fn private(secret: &EncSecret) -> String {
     b64::encode(secret.to_bytes().as_slice())
 }
 
-fn secret(value: &Value, member: &str, at: &'static str) -> Result<[u8; 32], Failure> {
+pub(crate) fn secret(value: &Value, member: &str, at: &'static str) -> Result<[u8; 32], Failure> {
     let text = value.get(member).and_then(Value::as_str).ok_or(Failure::invalid(at))?;
     b64::decode_array(text).map_err(|_| Failure::invalid(at))
 }
 
-fn pair(value: &Value, [public_at, private_at]: [&'static str; 2]) -> Result<EncSecret, Failure> {
+pub(crate) fn pair(
+    value: &Value,
+    [public_at, private_at]: [&'static str; 2],
+) -> Result<EncSecret, Failure> {
     let key = EncSecret::from_bytes(secret(value, "encKey", private_at)?);
     match value.get("enc").and_then(Value::as_str) {
         Some(text) if text == key.public().as_str() => Ok(key),

@@ -6,6 +6,7 @@ use messaging_ipc::request::Request;
 
 use crate::events::LogEvent;
 use crate::identity::IdentityFile;
+use crate::pairing::PairingFile;
 
 /// A connection to one of the two local sockets. Ids are unique across both and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,6 +192,18 @@ pub enum Out {
         token: SaveToken,
         /// The keys to write.
         identity: Box<IdentityFile>,
+    },
+    /// Writes `pairing.json`, durably, and answers with [`In::Saved`].
+    SavePairing {
+        /// Names the write.
+        token: SaveToken,
+        /// The keys to write, and what they wait for.
+        pairing: Box<PairingFile>,
+    },
+    /// Erases `pairing.json`, durably, and answers with [`In::Saved`]. One that is not there is erased.
+    ErasePairing {
+        /// Names the act.
+        token: SaveToken,
     },
     /// Writes these members of `config.json`, keeps the others, and answers with [`In::Saved`].
     SaveConfig {

@@ -13,7 +13,7 @@
 //! `ipc` and `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait),
 //! `sessions`, `directory` (addresses), `dealings` and `archive` (what was exchanged), `views` (rows as clients see them).
 //! # The home
-//! [`config`], [`identity`], `home` (which machine this is), `lifecycle`, `timers`, `trouble` (a failing store), `status`.
+//! [`config`], [`identity`], [`pairing`], `home` (which machine this is), `lifecycle`, `timers`, `trouble` (a failing store), `status`.
 //! # The record
 //! `store` is the only SQL, [`events`] every line of the log.
 #![forbid(unsafe_code)]
@@ -41,6 +41,7 @@ mod link;
 mod notices;
 mod outbound;
 mod outbox;
+pub mod pairing;
 mod presence;
 mod realm;
 mod receipts;

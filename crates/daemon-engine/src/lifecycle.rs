@@ -10,7 +10,7 @@ use crate::home::Standing;
 use crate::input::{Out, SaveToken};
 use crate::store::{LAYOUT, kv, roster};
 use crate::work::Work;
-use crate::{link, notices, sessions};
+use crate::{flows, link, notices, sessions};
 
 /// Where the process is between its start and its end.
 #[derive(Debug)]
@@ -91,6 +91,7 @@ pub(crate) fn start_once(
     sessions::keep_all(work)?;
     restore_config(engine, work)?;
     notices::tell(engine, work)?;
+    flows::outgrown(engine, work);
     engine.lifecycle.stage = Stage::Running;
     link::settle(engine, work);
     let ms = work.mono().since(facts.started.mono);

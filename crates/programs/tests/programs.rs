@@ -4,6 +4,8 @@
 #[path = "programs/run.rs"]
 mod run;
 
+#[path = "programs/admitting.rs"]
+mod admitting;
 #[path = "programs/alone.rs"]
 mod alone;
 #[path = "programs/asking.rs"]

@@ -1,11 +1,14 @@
-//! `identity.json`: the file store of the private keys.
+//! `identity.json` and `pairing.json`: the file store of the private keys.
 //!
 //! Spec: §3, D3.3, W2.8
 
 use std::io;
+use std::path::Path;
 
+use messaging_core::code::Failure;
 use messaging_core::json;
 use messaging_daemon_engine::identity::{IDENTITY_BYTES, IdentityFile};
+use messaging_daemon_engine::pairing::PairingFile;
 use serde_json::Value;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -19,13 +22,50 @@ use crate::os;
 /// for others; [`StartError::Identity`] for a wrong shape, keys that do not belong together, or a
 /// keychain pointer.
 pub(crate) fn load(home: &Home) -> Result<Option<IdentityFile>, StartError> {
-    let (bytes, owner) = match os::read_private(&home.identity(), IDENTITY_BYTES) {
+    let Some(bytes) = read(&home.identity(), IDENTITY)? else { return Ok(None) };
+    parse(&bytes, IdentityFile::read).map(Some).map_err(StartError::Identity)
+}
+
+/// Reads the keys that wait for a place in a team, or `None` when none do.
+///
+/// Errors: as [`load`], with [`StartError::Pairing`] for the contents.
+pub(crate) fn load_pairing(home: &Home) -> Result<Option<PairingFile>, StartError> {
+    let Some(bytes) = read(&home.pairing(), PAIRING)? else { return Ok(None) };
+    parse(&bytes, PairingFile::read).map(Some).map_err(StartError::Pairing)
+}
+
+/// Replaces the identity in one step; once this returns, the keys are on disk, and those that were replaced are not.
+pub(crate) fn save(home: &Home, identity: &IdentityFile) -> io::Result<()> {
+    write(&home.identity(), identity.to_value())
+}
+
+/// Replaces the keys that wait, as [`save`] does.
+pub(crate) fn save_pairing(home: &Home, pairing: &PairingFile) -> io::Result<()> {
+    write(&home.pairing(), pairing.to_value())
+}
+
+/// Erases the keys that wait, from the disk too.
+pub(crate) fn erase_pairing(home: &Home) -> io::Result<()> {
+    os::erase_private(&home.pairing())
+}
+
+/// Erases what a write left that a crash ended: it may hold keys that this home must not have any more.
+pub(crate) fn clear_leftovers(home: &Home) -> Result<(), StartError> {
+    for (what, path) in [(IDENTITY, home.identity()), (PAIRING, home.pairing())] {
+        os::erase_staged(&path).map_err(|error| StartError::System { what, error })?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path, what: &'static str) -> Result<Option<Zeroizing<Vec<u8>>>, StartError> {
+    let not_private = |rule| StartError::NotPrivate { what, rule };
+    let (bytes, owner) = match os::read_private(path, IDENTITY_BYTES) {
         Ok(Some((bytes, owner))) => (Zeroizing::new(bytes), owner),
         Ok(None) => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             return Err(not_private(PrivacyRule::NotRegular));
         }
-        Err(error) => return Err(StartError::System { what: IDENTITY, error }),
+        Err(error) => return Err(StartError::System { what, error }),
     };
     if owner.uid != os::effective_uid() {
         return Err(not_private(PrivacyRule::ForeignOwner));
@@ -33,18 +73,20 @@ pub(crate) fn load(home: &Home) -> Result<Option<IdentityFile>, StartError> {
     if owner.mode & 0o077 != 0 {
         return Err(not_private(PrivacyRule::ReadableByOthers));
     }
-    let mut value = json::parse(&bytes, IDENTITY_BYTES).map_err(StartError::Identity)?;
-    let identity = IdentityFile::read(&value);
-    wipe(&mut value);
-    identity.map(Some).map_err(StartError::Identity)
+    Ok(Some(bytes))
 }
 
-/// Replaces the identity in one step; once this returns, the keys are on disk.
-pub(crate) fn save(home: &Home, identity: &IdentityFile) -> io::Result<()> {
-    let mut value = identity.to_value();
+fn parse<T>(bytes: &[u8], read: fn(&Value) -> Result<T, Failure>) -> Result<T, Failure> {
+    let mut value = json::parse(bytes, IDENTITY_BYTES)?;
+    let keys = read(&value);
+    wipe(&mut value);
+    keys
+}
+
+fn write(path: &Path, mut value: Value) -> io::Result<()> {
     let text = serde_json::to_vec_pretty(&value).map(Zeroizing::new);
     wipe(&mut value);
-    os::write_private(&home.identity(), &text.map_err(io::Error::other)?)
+    os::write_secret(path, &text.map_err(io::Error::other)?)
 }
 
 /// Overwrites every text of a value that held private keys, before its memory is given back.
@@ -57,11 +99,8 @@ fn wipe(value: &mut Value) {
     }
 }
 
-fn not_private(rule: PrivacyRule) -> StartError {
-    StartError::NotPrivate { what: IDENTITY, rule }
-}
-
 const IDENTITY: &str = "identity.json";
+const PAIRING: &str = "pairing.json";
 
 #[cfg(test)]
 mod tests {

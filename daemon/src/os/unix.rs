@@ -187,6 +187,67 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// [`write_private`] for a file of keys: once the new content stands, the bytes of the old file are overwritten too, so that
+/// a key that is in it no more is nowhere. A staging file that a crash left is overwritten as well.
+pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    erase_private(&staging_name(path)?)?;
+    let old = open_own(path)?;
+    write_private(path, bytes)?;
+    match old {
+        // What cannot be overwritten is told, although the new content stands.
+        Some(mut old) => overwrite(&mut old),
+        None => Ok(()),
+    }
+}
+
+/// Overwrites a file and removes it, durably. One that is not there is erased. What is not a plain file is only removed.
+pub(crate) fn erase_private(path: &Path) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    match stat(path)? {
+        None => return Ok(()),
+        Some(_) => {
+            if let Some(mut file) = open_own(path)? {
+                overwrite(&mut file)?;
+            }
+        }
+    }
+    std::fs::remove_file(path)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Erases the neighbour that an interrupted write of `path` left.
+pub(crate) fn erase_staged(path: &Path) -> io::Result<()> {
+    erase_private(&staging_name(path)?)
+}
+
+/// The plain file at `path`, to be overwritten, when it is one.
+fn open_own(path: &Path) -> io::Result<Option<File>> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(fd) => {
+            let file = File::from(fd);
+            Ok(file.metadata()?.is_file().then_some(file))
+        }
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP | rustix::io::Errno::NXIO) => {
+            Ok(None)
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn overwrite(file: &mut File) -> io::Result<()> {
+    let mut left = file.metadata()?.len();
+    let zeros = [0; 4_096];
+    while left > 0 {
+        let part = left.min(zeros.len() as u64);
+        let part = usize::try_from(part).unwrap_or(zeros.len());
+        file.write_all(zeros.get(..part).unwrap_or(&zeros))?;
+        left -= part as u64;
+    }
+    file.sync_all()
+}
+
+/// The name of a write's neighbour until it is renamed.
 fn staging_name(path: &Path) -> io::Result<PathBuf> {
     let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_os_string();
     name.push(".new");
@@ -238,6 +299,39 @@ mod tests {
         assert_eq!(mode_of(&path), 0o600);
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no staging file is left");
+    }
+
+    #[test]
+    fn the_bytes_of_a_replaced_or_erased_secret_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("identity.json");
+        write_secret(&path, &[b'o'; 5_000]).unwrap();
+        // Whoever still has the old file open reads what its blocks hold now.
+        let mut old = File::open(&path).unwrap();
+        write_secret(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        let mut held = Vec::new();
+        old.read_to_end(&mut held).unwrap();
+        assert_eq!(held, [0; 5_000]);
+        let mut last = File::open(&path).unwrap();
+        erase_private(&path).unwrap();
+        erase_private(&path).unwrap();
+        held.clear();
+        last.read_to_end(&mut held).unwrap();
+        assert_eq!(held, [0; 3]);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_link_is_removed_and_what_it_names_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real");
+        std::fs::write(&real, b"x").unwrap();
+        let link = folder.path().join("identity.json.new");
+        symlink(&real, &link).unwrap();
+        write_secret(&folder.path().join("identity.json"), b"keys").unwrap();
+        assert!(stat(&link).unwrap().is_none());
+        assert_eq!(std::fs::read(&real).unwrap(), b"x");
     }
 
     #[test]

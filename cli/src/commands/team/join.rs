@@ -57,8 +57,8 @@ async fn ticket() -> Result<Secret<TICKET_CHARS>, Fault> {
     })
 }
 
-/// The first line that is not blank. A ticket is one line, and nothing behind it is waited for.
-fn first_line() -> Option<String> {
+/// The first line that is not blank. A ticket or card is one line, and nothing behind it is waited for.
+pub(super) fn first_line() -> Option<String> {
     let most = u64::try_from(2 * TICKET_CHARS).ok()?;
     let mut lines = std::io::stdin().lock().take(most).lines();
     lines

@@ -10,7 +10,7 @@ use messaging_core::ticket::{InviteTicket, TextForm};
 use messaging_core::time::Ms;
 use messaging_ipc::error::Refusal;
 use messaging_ipc::results::Done;
-use messaging_ipc::results::team::{Invited, MachineRemoved, OneMember};
+use messaging_ipc::results::team::{Invited, MachineRemoved, OneMember, Prepared};
 use messaging_ipc::scalars::Secret;
 use messaging_store::StoreError;
 
@@ -28,6 +28,10 @@ pub(crate) enum Errand {
     Invite { reply: Reply, ticket: InviteTicket },
     /// An invite was taken back.
     Revoke { reply: Reply },
+    /// A machine was admitted without a ticket.
+    Add { reply: Reply, machine: MachineId },
+    /// A machine's encryption key was cut off.
+    Rekey { reply: Reply, result: Prepared },
     /// A machine's role was changed.
     Role { reply: Reply, machine: MachineId },
     /// A machine was removed.
@@ -41,6 +45,8 @@ impl Errand {
         match self {
             Self::Invite { reply, .. }
             | Self::Revoke { reply }
+            | Self::Add { reply, .. }
+            | Self::Rekey { reply, .. }
             | Self::Role { reply, .. }
             | Self::Remove { reply, .. } => Some(reply),
             Self::Tidy => None,
@@ -118,10 +124,13 @@ pub(crate) fn appended(
     match errand {
         Errand::Invite { reply, ticket } => invited(work, &reply, &ticket),
         Errand::Revoke { reply } => reply.result(work, &Done::OK),
-        Errand::Role { reply, machine } => match judged(handlers::one_member(engine, &machine))? {
-            Ok(member) => reply.result(work, &OneMember { member }),
-            Err(refusal) => reply.refuse(work, refusal),
-        },
+        Errand::Rekey { reply, result } => reply.result(work, &result),
+        Errand::Add { reply, machine } | Errand::Role { reply, machine } => {
+            match judged(handlers::one_member(engine, &machine))? {
+                Ok(member) => reply.result(work, &OneMember { member }),
+                Err(refusal) => reply.refuse(work, refusal),
+            }
+        }
         Errand::Remove { reply, result } => reply.result(work, &result),
         Errand::Tidy => {}
     }

@@ -9,9 +9,12 @@
 //!                     Resting ◀── the link went
 //! ```
 //!
+//! A claim has its keys already; it greets, syncs, and only then has them written as the home's (`Keeping`).
+//!
 //! An entry whose answer was lost leaves the guest *unsettled*: on the next link it greets as a member, and the relay's word
 //! settles it. What a process that died had begun is settled the same way, by its [`Intent`].
 
+mod claim;
 mod talk;
 
 use messaging_core::code::Code;
@@ -22,11 +25,12 @@ use messaging_core::roster::{Roster, RosterHead};
 use messaging_core::ticket::InviteTicket;
 use messaging_core::time::Mono;
 use messaging_ipc::error::Refusal;
-use messaging_ipc::results::team::{Created, Joined};
+use messaging_ipc::results::team::{Claimed, Created, Joined};
 use messaging_store::StoreError;
 use serde_json::Value;
 
 use super::intent::Intent;
+use super::pairing;
 use crate::engine::DaemonEngine;
 use crate::home::Standing;
 use crate::identity::IdentityFile;
@@ -35,6 +39,8 @@ use crate::ipc::Reply;
 use crate::work::Work;
 use crate::{link, realm};
 
+pub(crate) use claim::claim;
+pub(super) use claim::leave as leave_claim;
 pub(super) use talk::{challenged, heard};
 
 /// A guest and how far it is.
@@ -73,6 +79,8 @@ pub(super) enum Goal {
     Found { genesis: Value },
     /// To join by a ticket.
     Join { ticket: InviteTicket },
+    /// To be given the place of keys that wait, asking until then.
+    Claim { until: Mono },
     /// To find out what became of an earlier try.
     Settle,
 }
@@ -94,6 +102,8 @@ enum Step {
     Greeting { talk: Talk },
     /// A page of the chain, as a member.
     Syncing { req: Req, head: RosterHead, talk: Talk },
+    /// The verified chain gives it its place; its keys are being written.
+    Keeping(SaveToken),
     /// Its configuration is being written; the place is taken.
     Configuring(SaveToken),
 }
@@ -153,7 +163,7 @@ impl Guest {
             | Step::Appending { talk, .. }
             | Step::Greeting { talk }
             | Step::Syncing { talk, .. } => Some(talk.by),
-            Step::Saving(_) | Step::Dialing | Step::Configuring(_) => None,
+            Step::Saving(_) | Step::Dialing | Step::Keeping(_) | Step::Configuring(_) => None,
         };
         let answer = self.reply.as_ref().map(|_| self.answer_by);
         step.into_iter().chain(answer).min()
@@ -163,7 +173,7 @@ impl Guest {
     fn must_settle(&self) -> bool {
         self.unsettled
             || matches!(self.goal, Goal::Settle)
-            || matches!(self.step, Step::Appending { .. })
+            || matches!(self.step, Step::Appending { .. } | Step::Keeping(_))
     }
 }
 
@@ -236,8 +246,15 @@ pub(super) fn saved(
             }
             fail(engine, work, guest, Refusal::code(Code::Internal))
         }
+        Step::Keeping(waited) if waited == token => {
+            if ok {
+                return adopt(engine, work, guest);
+            }
+            fail(engine, work, guest, Refusal::code(Code::Internal))
+        }
         Step::Configuring(waited) if waited == token => {
             // A configuration that could not be written is written at the next start.
+            pairing::outgrown(engine, work);
             welcome(engine, work, guest);
             Ok(())
         }
@@ -307,10 +324,21 @@ fn lost(
 ) -> Result<(), StoreError> {
     let is_stranger = matches!(guest.refused, Some(Code::NotMember | Code::UnknownDevice));
     match &guest.step {
-        Step::Saving(_) | Step::Configuring(_) => {
+        Step::Saving(_) | Step::Keeping(_) | Step::Configuring(_) => {
             engine.flows.guest = Some(guest);
             return Ok(());
         }
+        // A relay hangs up on a guest after eight frames or ten seconds: what was fetched is kept.
+        Step::Paging { .. } | Step::Syncing { .. } if guest.idle_dials == 0 => {
+            dial(engine, work, guest);
+            return Ok(());
+        }
+        _ => {}
+    }
+    if let Goal::Claim { until } = guest.goal {
+        return claim::lost(engine, work, guest, until);
+    }
+    match &guest.step {
         // The relay does not know this machine: what was sent has not arrived, or not yet.
         Step::Greeting { .. } if is_stranger => {
             guest.unsettled = false;
@@ -318,7 +346,7 @@ fn lost(
                 // An entry is taken within the clock skew of its time, and that may have been ahead: after that it never
                 // arrives.
                 if work.mono().since(guest.since) >= 2 * CLOCK_SKEW_MS {
-                    return end(work, guest);
+                    return end(engine, work, guest);
                 }
                 guest.step = Step::Resting { until: work.mono().plus(LONGEST_REST_MS) };
                 engine.flows.guest = Some(guest);
@@ -332,11 +360,6 @@ fn lost(
         Step::Appending { .. } => {
             guest.unsettled = true;
             guest.under_way = true;
-        }
-        // A relay hangs up on a guest after eight frames or ten seconds: what was fetched is kept.
-        Step::Paging { .. } | Step::Syncing { .. } if guest.idle_dials == 0 => {
-            dial(engine, work, guest);
-            return Ok(());
         }
         _ => {}
     }
@@ -375,11 +398,16 @@ fn fail(
         engine.flows.guest = Some(guest);
         return Ok(());
     }
-    end(work, guest)
+    end(engine, work, guest)
 }
 
 /// Forgets a guest that has no place in the team.
-fn end(work: &mut Work<'_, '_>, guest: Guest) -> Result<(), StoreError> {
+fn end(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, guest: Guest) -> Result<(), StoreError> {
+    if let Goal::Claim { .. } = guest.goal {
+        // It began nothing, but may have interrupted the settling of an earlier try.
+        engine.flows.look = true;
+        return Ok(());
+    }
     if let Some(reply) = guest.reply {
         reply.refuse(
             work,
@@ -425,6 +453,9 @@ fn welcome(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, guest: Guest) {
                 reply.refuse(work, Refusal::new(Code::NotMember, words));
             }
         },
+        Goal::Claim { .. } => {
+            reply.result(work, &Claimed::Joined { team, device, person, label });
+        }
         Goal::Found { .. } | Goal::Settle => {
             reply.result(work, &Created { team, device, person, label });
         }

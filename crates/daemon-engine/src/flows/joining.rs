@@ -9,6 +9,7 @@ use messaging_ipc::params::team::Create;
 
 use super::guest::{self, Goal, Guest};
 use super::intent::Intent;
+use super::pairing;
 use crate::engine::DaemonEngine;
 use crate::home::Standing;
 use crate::identity::IdentityFile;
@@ -23,7 +24,10 @@ pub(crate) fn found(
     params: &Create,
 ) -> Step<()> {
     check_free(engine)?;
-    let keys = IdentityFile::generate(work.rng);
+    let keys = match pairing::founding_keys(engine)? {
+        Some(held) => held.identity(),
+        None => IdentityFile::generate(work.rng),
+    };
     let founder = Member {
         machine: *keys.machine(),
         enc: *keys.identity.enc.public(),
@@ -88,11 +92,12 @@ pub(crate) fn join(
 }
 
 /// A home founds or joins once, and one call at a time.
-fn check_free(engine: &DaemonEngine) -> Step<()> {
+pub(super) fn check_free(engine: &DaemonEngine) -> Step<()> {
     let words = match engine.home.standing(engine.realm.roster()) {
         Standing::NoTeam if engine.flows.guest.as_ref().is_some_and(Guest::is_awaited) => {
-            "another create or join is under way"
+            "another create, join or claim is under way"
         }
+        Standing::NoTeam if engine.flows.keeping.is_some() => "keys are being written or erased",
         Standing::NoTeam => return Ok(()),
         Standing::Member => "this machine is in a team already",
         Standing::Removed => "this machine was removed from its team; move the home aside",

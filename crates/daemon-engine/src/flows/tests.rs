@@ -1,5 +1,7 @@
 //! Founding, joining, and what a crash, a lost answer or a hostile relay makes of them.
 
+mod pairing;
+
 use messaging_core::code::Code;
 use messaging_core::invite;
 use messaging_core::random::Random;

@@ -95,14 +95,6 @@ later_methods! {
         WakeArm arm,
         WakeDisarm disarm,
     }
-    team {
-        TeamPrepare prepare,
-        TeamPair pair,
-        TeamAdd add,
-        TeamClaim claim,
-        TeamPairCancel pair_cancel,
-        TeamRekey rekey,
-    }
 }
 
 /// What a built method does not do yet, in words for a reader.

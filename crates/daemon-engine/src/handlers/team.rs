@@ -21,7 +21,7 @@ use crate::flows::{self, Errand};
 use crate::history;
 use crate::work::{Halt, Step, Work};
 
-pub(super) use super::later::team::{add, claim, pair, pair_cancel, prepare, rekey};
+pub(super) use super::admit::{add, claim, pair, pair_cancel, prepare, rekey};
 
 /// Founds a team: this machine is its first admin.
 pub(super) fn create(
@@ -192,12 +192,12 @@ fn view(engine: &DaemonEngine, member: &RosterMember, added_at: Ms) -> Member {
     }
 }
 
-fn member(engine: &DaemonEngine, machine: &MachineId) -> Step<RosterMember> {
+pub(super) fn member(engine: &DaemonEngine, machine: &MachineId) -> Step<RosterMember> {
     let found = engine.realm.member(machine).cloned();
     found.ok_or_else(|| Halt::refused(Code::NotFound, "no such machine is in the team"))
 }
 
-fn admin(engine: &DaemonEngine) -> Step<()> {
+pub(super) fn admin(engine: &DaemonEngine) -> Step<()> {
     if engine.ready()?.me.role == Role::Admin {
         Ok(())
     } else {
@@ -214,7 +214,7 @@ fn spare_last_admin(engine: &DaemonEngine, member: &RosterMember) -> Step<()> {
 }
 
 /// A home that runs from an older copy must not admit anyone as itself; it may still remove.
-fn admit_nobody_while_restored(engine: &DaemonEngine) -> Step<()> {
+pub(super) fn admit_nobody_while_restored(engine: &DaemonEngine) -> Step<()> {
     if engine.is_restored() {
         let words = "this device runs from an older copy; replace it first";
         return Err(Halt::refused(Code::InvalidState, words));

@@ -21,6 +21,7 @@ use crate::engine::{Boot, DaemonEngine};
 use crate::events::LogEvent;
 use crate::identity::IdentityFile;
 use crate::input::{ConnId, In, LinkFault, LinkId, Out, Tier};
+use crate::pairing::PairingFile;
 use crate::store::{LAYOUT, kv, roster};
 
 /// When every test begins.
@@ -45,6 +46,8 @@ pub(crate) struct Daemon {
     pub(crate) keys: IdentityFile,
     /// Whether `identity.json` is there.
     pub(crate) has_keys: bool,
+    /// `pairing.json`.
+    pub(crate) pairing: Option<PairingFile>,
     /// Whether files can be written.
     pub(crate) can_save: bool,
     pub(crate) config: Config,
@@ -140,6 +143,7 @@ impl Bench {
             config: daemon.config.clone(),
             unknown_keys: Vec::new(),
             identity: daemon.has_keys.then(|| daemon.keys.clone()),
+            pairing: daemon.pairing.clone(),
             pid: 7,
             version: "0.0.0",
         };
@@ -269,6 +273,20 @@ impl Bench {
                 if ok {
                     self.daemons[at].keys = *identity;
                     self.daemons[at].has_keys = true;
+                }
+                self.turn(at, [In::Saved { token, ok }]);
+            }
+            Out::SavePairing { token, pairing } => {
+                let ok = self.daemons[at].can_save;
+                if ok {
+                    self.daemons[at].pairing = Some(*pairing);
+                }
+                self.turn(at, [In::Saved { token, ok }]);
+            }
+            Out::ErasePairing { token } => {
+                let ok = self.daemons[at].can_save;
+                if ok {
+                    self.daemons[at].pairing = None;
                 }
                 self.turn(at, [In::Saved { token, ok }]);
             }
@@ -465,6 +483,7 @@ impl Daemon {
             running: None,
             keys,
             has_keys: true,
+            pairing: None,
             can_save: true,
             config,
             link: None,

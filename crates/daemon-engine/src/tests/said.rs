@@ -108,6 +108,7 @@ fn a_home_whose_keys_are_missing_founds_joins_sends_and_opens_nothing() {
         config: Config::default(),
         unknown_keys: Vec::new(),
         identity: None,
+        pairing: None,
         pid: 7,
         version: "0.0.0",
     };

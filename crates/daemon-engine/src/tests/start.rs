@@ -28,6 +28,7 @@ fn start(
         config,
         unknown_keys: vec![ConfigKey("colour".to_owned())],
         identity,
+        pairing: None,
         pid: 7,
         version: "0.0.0",
     };
@@ -219,6 +220,7 @@ fn a_start_whose_writes_fail_is_made_good_later() {
         config: Config { relay: Some(super::bench::URL.parse().unwrap()), ..config },
         unknown_keys: Vec::new(),
         identity: Some(keys),
+        pairing: None,
         pid: 7,
         version: "0.0.0",
     };

@@ -16,6 +16,7 @@ mod joining;
 mod limits;
 mod mail;
 mod members;
+mod pairing;
 mod proxy;
 mod queue;
 mod secrets;

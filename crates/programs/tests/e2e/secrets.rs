@@ -23,7 +23,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The names of the files of a folder that hold a text.
-fn holders(folder: &Path, text: &str) -> Vec<String> {
+pub(crate) fn holders(folder: &Path, text: &str) -> Vec<String> {
     let holds = |path: &PathBuf| {
         let bytes = fs::read(path).unwrap();
         bytes.windows(text.len()).any(|window| window == text.as_bytes())

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use super::{PATIENCE, Problem, Process, until};
 
+/// Who may found a team.
+const GENESIS_ALLOW: &str = "--genesis-allow";
+
 /// A relay's process and its place.
 #[derive(Debug)]
 pub struct Relay {
@@ -19,7 +22,8 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts a relay on the store `db` at which anybody may found a team, and waits until it listens.
+    /// Starts a relay on the store `db` at which anybody may found a team unless the flags say otherwise, and waits until it
+    /// listens.
     ///
     /// Errors: it does not start; then what it said.
     pub fn start(executable: &Path, db: &Path, flags: &[&str]) -> Result<Self, Problem> {
@@ -89,9 +93,11 @@ impl Relay {
     /// One try; `None` when the port is taken.
     fn try_start(&self) -> Result<Option<(Process, u16)>, Problem> {
         let listen = format!("127.0.0.1:{}", self.port);
-        let mut arguments: Vec<&OsStr> =
-            ["--listen", &listen, "--genesis-allow", "any", "--db"].map(OsStr::new).to_vec();
+        let mut arguments: Vec<&OsStr> = ["--listen", &listen, "--db"].map(OsStr::new).to_vec();
         arguments.push(self.db.as_os_str());
+        if !self.flags.iter().any(|flag| flag == GENESIS_ALLOW) {
+            arguments.extend([GENESIS_ALLOW, "any"].map(OsStr::new));
+        }
         arguments.extend(self.flags.iter().map(OsStr::new));
         let mut process = Process::start(&self.executable, "messaging-relay", &arguments)?;
         until("the relay's word that it listens", PATIENCE, || {

@@ -167,6 +167,7 @@ impl World {
             config: daemon.files.config(),
             unknown_keys: Vec::new(),
             identity: daemon.files.identity(),
+            pairing: daemon.files.pairing(),
             pid: 1_000 * daemon.life + u32::try_from(machine).unwrap_or_default(),
             version: "0.0.0",
         };
@@ -339,6 +340,10 @@ impl World {
             Out::SaveIdentity { token, identity } => {
                 self.save(machine, token, Write::Identity(identity.to_value()));
             }
+            Out::SavePairing { token, pairing } => {
+                self.save(machine, token, Write::Pairing(Some(pairing.to_value())));
+            }
+            Out::ErasePairing { token } => self.save(machine, token, Write::Pairing(None)),
             Out::SaveConfig { token, relay, person, label } => {
                 let Some(daemon) = self.daemons.get(machine) else { return };
                 let held = daemon.files.config_map();

@@ -1,8 +1,9 @@
-//! A home's two files, as durable as a disk makes them.
+//! A home's files, as durable as a disk makes them.
 
 use messaging_daemon_engine::SaveToken;
 use messaging_daemon_engine::config::Config;
 use messaging_daemon_engine::identity::IdentityFile;
+use messaging_daemon_engine::pairing::PairingFile;
 use serde_json::{Map, Value};
 
 /// How the next write of a file fails.
@@ -14,10 +15,11 @@ pub enum FileFault {
     AppliedButReportedLost,
 }
 
-/// `identity.json` and `config.json`.
+/// `identity.json`, `pairing.json` and `config.json`.
 #[derive(Debug, Default)]
 pub struct Files {
     identity: Option<Value>,
+    pairing: Option<Value>,
     config: Map<String, Value>,
     /// Writes that were asked for and have not ended, in order.
     pending: Vec<(SaveToken, Write)>,
@@ -29,6 +31,7 @@ pub struct Files {
 #[derive(Debug)]
 pub(super) enum Write {
     Identity(Value),
+    Pairing(Option<Value>),
     Config(Map<String, Value>),
 }
 
@@ -37,6 +40,12 @@ impl Files {
     #[must_use]
     pub fn identity(&self) -> Option<IdentityFile> {
         self.identity.as_ref().and_then(|value| IdentityFile::read(value).ok())
+    }
+
+    /// The keys that wait for a place, when there are any.
+    #[must_use]
+    pub fn pairing(&self) -> Option<PairingFile> {
+        self.pairing.as_ref().and_then(|value| PairingFile::read(value).ok())
     }
 
     /// The configuration.
@@ -89,6 +98,7 @@ impl Files {
     fn apply(&mut self, write: Write) {
         match write {
             Write::Identity(value) => self.identity = Some(value),
+            Write::Pairing(value) => self.pairing = value,
             Write::Config(config) => self.config = config,
         }
     }

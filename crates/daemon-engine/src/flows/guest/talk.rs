@@ -12,7 +12,7 @@ use messaging_wire::{
 };
 use serde_json::Value;
 
-use super::{Goal, Guest, Step, Talk, adopt, dial, fail, lost};
+use super::{Goal, Guest, Step, Talk, adopt, claim, dial, fail, lost};
 use crate::engine::DaemonEngine;
 use crate::link;
 use crate::work::Work;
@@ -29,7 +29,7 @@ pub(in crate::flows) fn challenged(
     };
     let since = work.mono();
     let talk = Talk { challenge: challenge.clone(), since, frames: 0, by: since };
-    if guest.unsettled || matches!(guest.goal, Goal::Settle) {
+    if guest.unsettled || matches!(guest.goal, Goal::Settle | Goal::Claim { .. }) {
         return greet(engine, work, guest, talk);
     }
     match &guest.goal {
@@ -37,7 +37,9 @@ pub(in crate::flows) fn challenged(
             let genesis = genesis.clone();
             append(engine, work, guest, talk, genesis)
         }
-        Goal::Join { .. } | Goal::Settle => ask_page(engine, work, guest, talk),
+        Goal::Join { .. } | Goal::Claim { .. } | Goal::Settle => {
+            ask_page(engine, work, guest, talk)
+        }
     }
 }
 
@@ -200,7 +202,7 @@ fn append(
 ) -> Result<(), StoreError> {
     let mut next = match guest.goal {
         Goal::Found { .. } => Roster::new(),
-        Goal::Join { .. } | Goal::Settle => guest.chain.clone(),
+        Goal::Join { .. } | Goal::Claim { .. } | Goal::Settle => guest.chain.clone(),
     };
     if let Err(failure) = next.apply(&entry, Some(Live::append(work.wall()))) {
         return fail(engine, work, guest, judged_here(&entry, failure));
@@ -314,7 +316,10 @@ fn take_place(
             && member.label == guest.intent.label
     });
     if is_ours {
-        return adopt(engine, work, guest);
+        return match guest.goal {
+            Goal::Claim { .. } => claim::keep(engine, work, guest),
+            Goal::Found { .. } | Goal::Join { .. } | Goal::Settle => adopt(engine, work, guest),
+        };
     }
     let words = "the team's history names this machine with other keys or names";
     fail(engine, work, guest, Refusal::new(Code::Forbidden, words))

@@ -110,7 +110,7 @@ impl<L: AgentLink, R: Random + Send> Tools<L, R> {
         }
         let params = ReadItem { key: session.key.clone(), id: *id };
         match self.ask::<ItemRead>(&params).await? {
-            Item::Sent { envelope_id, to, stage, code, history } => {
+            Item::Sent { envelope_id, to, stage, code, history, .. } => {
                 let history: Vec<Value> = history
                     .iter()
                     .map(|step| {

@@ -5,7 +5,6 @@ use messaging_core::ticket::{AdmitCard, TextForm as _};
 use messaging_ipc::call;
 use messaging_ipc::params::team::Add as Params;
 
-use super::remove::nothing_done;
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::render::Report;
@@ -41,7 +40,7 @@ impl Add {
             "Add {person}@{label} to the team: machine {machine}. It can write to every member as {person}."
         );
         if !context.confirm(&sentence).await? {
-            return Ok(nothing_done());
+            return Ok(Report::declined());
         }
         let added = link.call::<call::TeamAdd>(&Params { machine, enc, person, label }).await?;
         let text = format!("added {}@{}\n", added.member.person, added.member.label);

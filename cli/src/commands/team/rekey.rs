@@ -6,7 +6,6 @@ use messaging_ipc::call;
 use messaging_ipc::params::team::OneMachine;
 
 use super::Named;
-use super::remove::nothing_done;
 use crate::complete;
 use crate::context::Context;
 use crate::fault::Fault;
@@ -39,7 +38,7 @@ impl Rekey {
             "Cut off the encryption key of {who}: what is sent to it cannot be opened until it publishes a new one."
         );
         if !context.confirm(&sentence).await? {
-            return Ok(nothing_done());
+            return Ok(Report::declined());
         }
         let machine = OneMachine { machine: member.machine };
         let cut = link.call::<call::TeamRekey>(&machine).await?;

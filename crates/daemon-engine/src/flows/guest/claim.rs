@@ -1,5 +1,5 @@
 //! A machine with keys of its own asks until an admin has given it its place.
-//! Spec: §8.2 "Admitting a machine without a ticket", D1.7-70, D3.3
+//! Spec: §8.2 "Admitting a machine without a ticket", D1.7, D3.3
 //!
 //! It greets as the member that it may be. Once the verified roster names exactly these keys and names, the order is: the
 //! intent, the keys in `identity.json`, the place in the store, the configuration, and `pairing.json` is erased. What dies

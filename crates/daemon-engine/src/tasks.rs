@@ -14,6 +14,7 @@ pub(crate) mod view;
 use messaging_core::a2a::Timestamp;
 use messaging_core::ids::Ulid;
 use messaging_core::json::utf16_cut;
+use messaging_core::limits::CLOCK_SKEW_MS;
 use messaging_core::task::TaskState;
 use messaging_core::time::Ms;
 use messaging_ipc::line::LINE_BYTES;
@@ -66,7 +67,7 @@ fn own_status(
 
 /// The time of a task's next change: now, and later than its last one, so that what is sent of it stays in order.
 ///
-/// A clock that was set back far does not hold a task up: then now it is.
+/// A clock that was set back so far that nobody would take what bears the old time does not hold a task up: then now it is.
 fn next_change(row: &TaskRow, now: Ms) -> Ms {
     let after = row.updated_at.plus(1);
     if after > now && after.since(now) <= AHEAD_MS { after } else { now }
@@ -85,8 +86,9 @@ fn length(value: &Value) -> u64 {
 
 /// The length of a title, UTF-16 units.
 const TITLE_UNITS: usize = 120;
-/// How far ahead of the clock a task's changes may run, ms.
-const AHEAD_MS: u64 = 60_000;
+/// How far ahead of the clock a task's changes may run, ms: what other machines put up with, and a minute for how theirs
+/// differ.
+const AHEAD_MS: u64 = CLOCK_SKEW_MS - 60_000;
 /// Most artifacts of a task.
 const MOST_ARTIFACTS: usize = 64;
 /// Most messages of a task, its request among them.

@@ -1,6 +1,7 @@
 //! The artifacts of a task, kept as the pieces they came in, so that a piece that comes late still finds its place.
 //! Spec: §6.2, D3.15 "`append: true`"
 
+use messaging_core::time::Ms;
 use serde_json::Value;
 
 use crate::store::tasks::Piece;
@@ -18,6 +19,11 @@ pub(super) fn put(pieces: &mut Vec<Piece>, piece: Piece) {
             at > start || !is_same(piece)
         });
     }
+}
+
+/// When a piece counts as sent that follows all others, whatever became of the clock.
+pub(super) fn next(pieces: &[Piece], at: Ms) -> Ms {
+    pieces.last().map_or(at, |last| at.max(last.ts.plus(1)))
 }
 
 /// The artifacts as their pieces make them, in the order in which they began.
@@ -62,7 +68,6 @@ const PIECE_BYTES: u64 = 64;
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::time::Ms;
     use serde_json::json;
 
     use super::*;

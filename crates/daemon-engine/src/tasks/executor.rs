@@ -241,7 +241,8 @@ pub(crate) fn touch(work: &mut Work<'_, '_>, row: &mut TaskRow) -> Result<(), St
 fn add(work: &Work<'_, '_>, row: &mut TaskRow, artifact: &Artifact, at: Ms) -> Step<Vec<Piece>> {
     let mut pieces = tasks::contents(work.tx, row)?.artifacts;
     let before = artifacts::weight(&pieces);
-    let piece = Piece { ts: at, append: artifact.append, artifact: artifact.value.clone() };
+    let ts = artifacts::next(&pieces, at);
+    let piece = Piece { ts, append: artifact.append, artifact: artifact.value.clone() };
     artifacts::put(&mut pieces, piece);
     if artifacts::count(&pieces) > MOST_ARTIFACTS {
         return Err(Failure::new(Code::TooLarge, "a task holds at most 64 artifacts").into());

@@ -157,6 +157,8 @@ pub(crate) fn told_here(
 ) -> Result<(), StoreError> {
     let row = of(work, &executor.id)?.filter(|row| row.request_id == executor.request_id);
     let (Some(row), Ok(read)) = (row, Payload::read(kind, payload)) else { return Ok(()) };
+    // Nothing is under way here: what is said now is the newest, whatever became of the clock.
+    let ts = ts.max(row.touched_at.plus(1));
     // What it weighs was checked on the executor's side.
     match read {
         Payload::TaskStatus(update) => {
@@ -165,6 +167,7 @@ pub(crate) fn told_here(
         }
         Payload::TaskArtifact(update) => {
             let made = payload.get("artifact").cloned().unwrap_or_default();
+            let ts = artifacts::next(&tasks::contents(work.tx, &row)?.artifacts, ts);
             artifact(engine, work, row, made, [update.append, update.last_chunk], ts).map(drop)
         }
         Payload::Message(_) | Payload::Receipt(_) | Payload::TaskCancel(_) => Ok(()),

@@ -287,3 +287,34 @@ fn a_record_that_is_full_can_still_be_read_and_ended() {
     pair.say(&asked, "COMPLETED");
     assert_eq!(pair.state(&asked), "COMPLETED");
 }
+
+#[test]
+fn what_is_said_stays_in_order_when_the_clock_is_set_back() {
+    let (mut pair, asked) = Pair::asked();
+    let piece =
+        |text: &str, append: bool| json!({"artifact": artifact("a", text), "append": append});
+    pair.update(&asked, piece("old", false)).unwrap();
+    pair.bench.now.wall = pair.bench.now.wall.minus(230_000);
+    pair.say(&asked, "WORKING");
+    pair.update(&asked, piece("1", false)).unwrap();
+    pair.update(&asked, piece("2", true)).unwrap();
+    pair.say(&asked, "INPUT_REQUIRED");
+    assert_eq!(pair.state(&asked), "INPUT_REQUIRED");
+    let [requester, _] = pair.records(&asked);
+    let parts = json!([{"text": "1"}, {"text": "2"}]);
+    assert_eq!(requester["artifacts"][0]["parts"], parts);
+    assert!(pair.bench.relay.all_acked());
+}
+
+#[test]
+fn an_executors_own_record_is_in_order_whatever_becomes_of_the_clock() {
+    let (mut pair, asked) = Pair::asked();
+    let piece =
+        |text: &str, append: bool| json!({"artifact": artifact("a", text), "append": append});
+    pair.update(&asked, piece("old", false)).unwrap();
+    pair.bench.now.wall = pair.bench.now.wall.minus(3_600_000);
+    pair.update(&asked, piece("1", false)).unwrap();
+    pair.update(&asked, piece("2", true)).unwrap();
+    let [_, executor] = pair.records(&asked);
+    assert_eq!(executor["artifacts"][0]["parts"], json!([{"text": "1"}, {"text": "2"}]));
+}

@@ -1,7 +1,7 @@
 //! What kind of a run a seed is: how many machines, how busy, and what goes wrong how often.
 
 use crate::dice::Dice;
-use messaging_core::limits::CLOCK_SKEW_MS;
+use messaging_core::limits::{CLOCK_SKEW_MS, TTL_MS};
 
 /// The shape of one run. Every number follows from the seed.
 #[derive(Clone, Debug)]
@@ -36,6 +36,12 @@ pub struct Profile {
     pub team_acts: u64,
     /// Of a hundred messages: a large one.
     pub large: u64,
+    /// Of a hundred messages: a request to do a task.
+    pub tasks: u64,
+    /// How long agents go on working after the last act, ms.
+    pub lingers: u64,
+    /// How long one machine is away in the middle of the run, ms; 0 when none is.
+    pub away: u64,
 }
 
 impl Profile {
@@ -66,7 +72,23 @@ impl Profile {
             delay,
             team_acts: *dice.pick(&[3, 10, 25]).unwrap_or(&10),
             large: *dice.pick(&[0, 5, 20]).unwrap_or(&5),
+            tasks: *dice.pick(&[0, 40, 80]).unwrap_or(&40),
+            lingers: 0,
+            away: 0,
         };
+        if profile.tasks > 0 {
+            profile.lingers = *dice.pick(&[5_000, 60_000, 200_000]).unwrap_or(&60_000);
+            profile.away = match dice.below(200) {
+                0..2 => 8 * DAY_MS,
+                2..8 => DAY_MS + 3_600_000,
+                _ => 0,
+            };
+            if profile.away > 0 {
+                // Days are long, and everybody who is there says so every minute.
+                profile.machines = profile.machines.min(3);
+                profile.persons = profile.persons.min(profile.machines);
+            }
+        }
         match dice.below(9) {
             0 => profile.misfortune = 0,
             1 => profile.cuts = 100,
@@ -87,12 +109,20 @@ impl Profile {
         profile
     }
 
+    /// Whether a machine is away for longer than envelopes live.
+    #[must_use]
+    pub fn is_away_for_long(&self) -> bool {
+        self.away > TTL_MS
+    }
+
     /// Whether clocks may be further off than the protocol puts up with.
     #[must_use]
     pub fn has_wild_clocks(&self) -> bool {
         self.clock_reach * 2 >= CLOCK_SKEW_MS
     }
 }
+
+const DAY_MS: u64 = 24 * 3_600_000;
 
 #[cfg(test)]
 mod tests {

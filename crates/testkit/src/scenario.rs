@@ -3,16 +3,20 @@
 //! The acts are chosen as the run goes, by dice that follow from the seed: what clients see decides what they can do next,
 //! and the same seed sees the same.
 
+mod absence;
 mod agents;
 mod chaos;
 mod end;
+mod jobs;
 mod ledger;
+mod tasks;
 mod teams;
 
 use crate::agenda::At;
 use crate::dice::Dice;
 use crate::profile::Profile;
 use crate::world::{ClientId, Happened, Party, World};
+use jobs::Jobs;
 use ledger::Ledger;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,6 +34,8 @@ pub struct Report {
     pub promised: usize,
     /// Of those, the ones that reached an inbox.
     pub arrived: usize,
+    /// Tasks that were asked for.
+    pub tasks: usize,
     /// How long the run took, in its own time, ms.
     pub lasted: At,
     /// The same for two runs of the seed.
@@ -45,11 +51,15 @@ pub struct Scenario {
     seats: Vec<Seat>,
     agents: Vec<agents::Agent>,
     ledger: Ledger,
+    jobs: Jobs,
+    absence: absence::Absence,
     /// Requests that wait for their answer.
     asked: BTreeMap<(ClientId, i64), Asked>,
     requests: i64,
     /// Acts that clients may still do.
     acts_left: u32,
+    /// When somebody last did.
+    last_act: At,
     /// Nothing goes wrong any more.
     healed: bool,
     /// Reminders that are out.
@@ -79,7 +89,10 @@ enum Asked {
     Register(usize),
     Subscribe(usize),
     List(usize),
+    Tasks(usize),
     Send(usize),
+    Report { agent: usize, job: usize, piece: Option<usize> },
+    Cancel,
     Take(String),
     Read(usize, String),
     Found(usize),
@@ -100,6 +113,10 @@ enum Reminder {
     Pursue(usize),
     Take(usize, String),
     Read(usize, String),
+    Work(usize, usize),
+    Answer(usize, usize),
+    Cancel(usize, usize),
+    Return,
     Heal(chaos::Mend),
 }
 
@@ -115,9 +132,12 @@ impl Scenario {
             seats: Vec::new(),
             agents: Vec::new(),
             ledger: Ledger::default(),
+            jobs: Jobs::default(),
+            absence: absence::Absence::default(),
             asked: BTreeMap::new(),
             requests: 0,
             acts_left: profile.actions,
+            last_act: 0,
             healed: false,
             reminders: BTreeMap::new(),
             reminded: 0,
@@ -136,8 +156,9 @@ impl Scenario {
     /// Runs to the end, and says what did not hold.
     #[must_use]
     pub fn run(mut self) -> Report {
-        while self.acts_left > 0 && self.world.now() < LONGEST_RUN {
-            match self.world.next(LONGEST_RUN) {
+        let end = LONGEST_RUN + self.profile.away;
+        while self.goes_on() && self.world.now() < end {
+            match self.world.next(end) {
                 Some(happened) => self.hear(happened),
                 None => break,
             }
@@ -152,9 +173,17 @@ impl Scenario {
             steps: self.world.steps(),
             promised,
             arrived,
+            tasks: self.jobs.all().iter().filter(|job| job.id.is_some()).count(),
             lasted: self.world.now(),
             fingerprint: self.world.fingerprint(),
         }
+    }
+
+    /// Whether somebody still acts, is away, or works on what was asked.
+    fn goes_on(&self) -> bool {
+        self.acts_left > 0
+            || self.absence.lasts()
+            || self.world.now() < self.last_act.saturating_add(self.profile.lingers)
     }
 
     fn set_up(&mut self) {
@@ -189,6 +218,7 @@ impl Scenario {
     fn hear(&mut self, happened: Happened) {
         match happened {
             Happened::Up(Party::Daemon(seat)) => self.daemon_is_up(seat),
+            Happened::Down(party) if self.absence.is_of(party) => {}
             Happened::Down(party) => {
                 if !self.healed {
                     let delay = self.dice.tail(300, 20_000);
@@ -217,6 +247,10 @@ impl Scenario {
             Reminder::Pursue(seat) => self.pursue(seat),
             Reminder::Take(agent, id) => self.take_item(agent, id),
             Reminder::Read(agent, id) => self.read_item(agent, id),
+            Reminder::Work(agent, job) => self.work_on(agent, job),
+            Reminder::Answer(agent, job) => self.answer(agent, job),
+            Reminder::Cancel(agent, job) => self.give_up(agent, job),
+            Reminder::Return => self.return_absent(),
             Reminder::Heal(mend) => self.mend(mend),
         }
     }
@@ -229,10 +263,12 @@ impl Scenario {
 
     /// Somebody does something.
     fn act(&mut self) {
-        if self.healed {
+        if self.healed || self.acts_left == 0 {
             return;
         }
-        self.acts_left = self.acts_left.saturating_sub(1);
+        self.acts_left -= 1;
+        self.last_act = self.world.now();
+        self.perhaps_leave();
         if self.dice.chance(30) && self.invite_somebody() {
             // Nothing else comes to pass before people are in.
         } else if self.dice.chance(self.profile.team_acts) {
@@ -297,23 +333,39 @@ impl Scenario {
         match asked {
             Asked::Register(agent) => self.agent_registered(client, agent, result),
             Asked::List(agent) => self.inbox_listed(agent, result),
-            Asked::Send(message) => self.ledger.promised(message, result, &mut self.world.watch),
+            Asked::Tasks(agent) => self.tasks_listed(agent, result),
+            Asked::Send(message) => {
+                self.ledger.promised(message, result, &mut self.world.watch);
+                self.asked_for_task(message, result);
+            }
+            Asked::Report { agent, job, piece } => self.reported(agent, job, piece, result),
             Asked::Take(id) => self.ledger.took(&id),
             Asked::Read(agent, id) => self.item_was_read(agent, &id),
             Asked::Found(seat) | Asked::Join(seat) => self.entered(seat, result),
             Asked::Look(seat) => self.looked(seat, result),
             Asked::Invite { to } => self.invited(to, result),
             Asked::Remove { target } => self.removed(target),
-            Asked::Subscribe(_) | Asked::TeamAct => {}
+            Asked::Subscribe(_) | Asked::Cancel | Asked::TeamAct => {}
         }
     }
 
     fn refused(&mut self, client: ClientId, asked: Asked, code: &str) {
         match asked {
-            Asked::Register(agent) | Asked::Subscribe(agent) | Asked::List(agent) => {
+            Asked::Register(agent)
+            | Asked::Subscribe(agent)
+            | Asked::List(agent)
+            | Asked::Tasks(agent) => {
                 self.agent_refused(client, agent, code);
             }
             Asked::Send(message) => self.send_refused(message, code),
+            Asked::Report { agent, job, piece } => self.report_refused(agent, job, piece, code),
+            Asked::Cancel => {
+                let codes =
+                    ["internal", "not_found", "not_member", "invalid_state", "daemon_unavailable"];
+                if !codes.contains(&code) {
+                    self.world.watch.violation(format!("a cancel was refused: {code}"));
+                }
+            }
             Asked::Found(seat) | Asked::Join(seat) => self.not_entered(seat, code),
             Asked::Look(seat) => self.look_again(seat),
             Asked::Take(..) | Asked::Read(..) => {

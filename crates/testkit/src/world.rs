@@ -6,6 +6,7 @@
 
 mod daemon;
 mod files;
+mod records;
 mod relay;
 mod watch;
 
@@ -14,11 +15,13 @@ use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::network::{Carried, Network};
 use messaging_core::testing::SeededRandom;
+use messaging_core::time::Ms;
 use messaging_store::FaultPlan;
 use std::sync::Arc;
 
 pub use daemon::DaemonHost;
 pub use files::{FileFault, Files};
+pub(crate) use records::pieces;
 pub use relay::RelayHost;
 pub use watch::Watch;
 
@@ -163,6 +166,13 @@ impl World {
     /// The network.
     pub fn network_mut(&mut self) -> &mut Network {
         &mut self.network
+    }
+
+    /// What a machine's wall clock says, while its daemon is up.
+    #[must_use]
+    pub fn wall(&self, machine: usize) -> Option<Ms> {
+        let daemon = self.daemons.get(machine).filter(|daemon| daemon.is_up())?;
+        Some(daemon.clock.read(self.agenda.now()).wall)
     }
 
     /// Adds a machine whose wall clock is `offset` ms ahead; its daemon is not up yet.

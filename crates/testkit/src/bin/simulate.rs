@@ -54,11 +54,12 @@ fn one(seed: u64, trace: bool) -> ExitCode {
     }
     let report = scenario.run();
     println!(
-        "seed {seed}: {} events, {} s of its time, {} promised, {} arrived, fingerprint {:016x}",
+        "seed {seed}: {} events, {} s of its time, {} promised, {} arrived, {} tasks, fingerprint {:016x}",
         report.steps,
         report.lasted / 1_000,
         report.promised,
         report.arrived,
+        report.tasks,
         report.fingerprint
     );
     tell(&report);
@@ -69,7 +70,8 @@ fn many(arguments: &Arguments) -> ExitCode {
     let began = Instant::now();
     let next = AtomicU64::new(arguments.from);
     let end = arguments.from.saturating_add(arguments.seeds);
-    let (mut failed, mut events, mut promised, mut arrived) = (0_u64, 0_u64, 0_usize, 0_usize);
+    let (mut failed, mut events) = (0_u64, 0_u64);
+    let (mut promised, mut arrived, mut tasks) = (0_usize, 0_usize, 0_usize);
     std::thread::scope(|scope| {
         let (tell_one, reports) = mpsc::channel();
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
@@ -88,6 +90,7 @@ fn many(arguments: &Arguments) -> ExitCode {
             events += report.steps;
             promised += report.promised;
             arrived += report.arrived;
+            tasks += report.tasks;
             failed += u64::from(!report.violations.is_empty());
             tell(&report);
         }
@@ -95,7 +98,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     let seconds = began.elapsed().as_secs_f64().max(0.001);
     println!(
         "{} seeds from {} in {seconds:.1} s: {:.1} seeds a second, {events} events, {promised} messages promised, {arrived} \
-         arrived; {failed} seeds with violations",
+         arrived, {tasks} tasks; {failed} seeds with violations",
         arguments.seeds,
         arguments.from,
         arguments.seeds as f64 / seconds

@@ -1,5 +1,6 @@
 //! What agents do: register, write, take and read what arrives, answer, go away and come back.
 
+use super::ledger::About;
 use super::teams::Standing;
 use super::{Asked, Reminder, Scenario};
 use crate::world::{ClientId, Party};
@@ -30,6 +31,11 @@ impl Agent {
     pub(super) fn wants_in(&self) -> bool {
         !self.over && self.client.is_none()
     }
+
+    /// Its connection and its key, while it is registered.
+    pub(super) fn line(&self) -> Option<(ClientId, String)> {
+        self.client.filter(|_| self.registered).map(|client| (client, self.key.clone()))
+    }
 }
 
 impl Scenario {
@@ -56,7 +62,11 @@ impl Scenario {
             9..11 => self.send_too_much(agent),
             _ => {
                 let to = self.dice.index(self.agents.len()).unwrap_or(agent);
-                self.send(agent, to, None);
+                if self.dice.chance(self.profile.tasks) {
+                    self.ask_for_task(agent, to);
+                } else {
+                    self.send(agent, to, None);
+                }
             }
         }
     }
@@ -107,6 +117,7 @@ impl Scenario {
         self.request(client, "events.subscribe", json!({ "key": key }), Asked::Subscribe(agent));
         let params = json!({ "key": key, "unreadOnly": true, "limit": 200 });
         self.request(client, "inbox.list", params, Asked::List(agent));
+        self.request(client, "task.list", json!({ "key": key, "limit": 100 }), Asked::Tasks(agent));
         for message in again {
             self.send_again(agent, message);
         }
@@ -164,7 +175,7 @@ impl Scenario {
     }
 
     /// Where an agent can be written to, in one of the two forms.
-    fn address_of(&mut self, agent: usize) -> Option<String> {
+    pub(super) fn address_of(&mut self, agent: usize) -> Option<String> {
         let held = self.agents.get(agent)?;
         let seat = self.seats.get(held.seat)?;
         let name = held.name.as_ref()?;
@@ -211,7 +222,7 @@ impl Scenario {
         self.ask_send(agent, message, text);
     }
 
-    fn ask_send(&mut self, agent: usize, message: usize, text: &str) {
+    pub(super) fn ask_send(&mut self, agent: usize, message: usize, text: &str) {
         let Some(held) = self.agents.get(agent) else { return };
         let (Some(client), Some(sent)) = (held.client, self.ledger.message(message)) else {
             return;
@@ -223,8 +234,15 @@ impl Scenario {
             "parts": [{ "text": format!("{token} {text}") }],
             "idempotencyKey": token,
         });
-        if let (Some(id), Some(members)) = (&sent.reply_to, params.as_object_mut()) {
-            members.insert("replyTo".to_owned(), id.clone().into());
+        if let Some(id) = &sent.reply_to {
+            params["replyTo"] = json!(id);
+        }
+        match sent.about {
+            About::Mail => {}
+            About::Request(job) => self.add_to_request(job, &mut params),
+            About::FollowUp(job) => {
+                params["taskId"] = json!(self.jobs.get(job).and_then(|job| job.id.as_ref()));
+            }
         }
         if let Some(sent) = self.ledger.message_mut(message) {
             sent.tries += 1;
@@ -281,6 +299,11 @@ impl Scenario {
                     return;
                 };
                 self.check_stage(seat, event);
+            }
+            Some("task") => {
+                if let Some(agent) = agent {
+                    self.task_event(agent, event);
+                }
             }
             _ => {}
         }

@@ -13,7 +13,8 @@ pub(super) enum Mend {
 
 impl Scenario {
     pub(super) fn misfortune(&mut self) {
-        if self.healed {
+        // Days without anybody's act are long enough.
+        if self.healed || (self.acts_left == 0 && self.absence.lasts()) {
             return;
         }
         let p = &self.profile;
@@ -115,6 +116,7 @@ impl Scenario {
 
     pub(super) fn mend(&mut self, mend: Mend) {
         match mend {
+            Mend::Join(machine) if self.absence.is_of(Party::Daemon(machine)) => {}
             Mend::Join(machine) => self.world.set_cut_off(machine, false),
             Mend::Store(party) => self.world.set_faults(party, FaultPlan::none()),
         }

@@ -1,6 +1,8 @@
 //! The end of a run: everything settles, and then everything adds up.
 
-use super::ledger::{Fate, Message, rank};
+mod tasks;
+
+use super::ledger::{About, Fate, Message, rank};
 use super::teams::Standing;
 use super::{Reminder, Scenario};
 use crate::world::World;
@@ -106,7 +108,14 @@ impl Scenario {
         if !self.ledger.told(id, stage) {
             self.world.watch.violation(format!("{id} went back to {stage}"));
         }
-        let happened = match stage {
+        if !self.is_true(id, stage) {
+            self.world.watch.violation(format!("machine {seat} was told {stage} of {id}: untrue"));
+        }
+    }
+
+    /// Whether an envelope came as far as somebody says.
+    fn is_true(&self, id: &str, stage: &str) -> bool {
+        match stage {
             "accepted" | "rejected" | "expired" => true,
             "relayed" => self
                 .world
@@ -122,9 +131,6 @@ impl Scenario {
             "read" => self.ledger.was_perhaps_read(id),
             "replied" => self.ledger.has_reply(id),
             _ => false,
-        };
-        if !happened {
-            self.world.watch.violation(format!("machine {seat} was told {stage} of {id}: untrue"));
         }
     }
 
@@ -134,6 +140,7 @@ impl Scenario {
         let mut found = Vec::new();
         self.verify_rosters(&chain, &mut found);
         let arrived = self.verify_messages(&chain, &mut found);
+        self.verify_tasks(&chain, &mut found);
         self.verify_inboxes(&mut found);
         for _ in 0..arrived {
             self.ledger.arrived();
@@ -188,7 +195,9 @@ impl Scenario {
             if !in_order(&sent.history) {
                 found.push(format!("{} ({id}): its stages are {}", message.token, sent.history));
             }
-            if let Some(fault) = check(message, &sent, item.as_deref(), excused) {
+            // Receipts do not live longer than the envelopes that they are about.
+            let unheard = excused || self.profile.is_away_for_long();
+            if let Some(fault) = check(message, &sent, item.as_deref(), excused, unheard) {
                 found.push(format!(
                     "{} ({id}) from machine {from} to {to:?}: {fault}; history {}",
                     message.token, sent.history
@@ -244,13 +253,19 @@ impl Scenario {
 }
 
 /// What is wrong with one promise, if anything is.
-fn check(message: &Message, sent: &SentRow, item: Option<&str>, excused: bool) -> Option<String> {
+fn check(
+    message: &Message,
+    sent: &SentRow,
+    item: Option<&str>,
+    excused: bool,
+    unheard: bool,
+) -> Option<String> {
     let ended = matches!(sent.stage.as_str(), "rejected" | "expired");
     match (item, ended) {
-        (Some(_), true) if !excused => {
+        (Some(_), true) if !unheard => {
             Some(format!("arrived, and its sender reads {}", sent.stage))
         }
-        (Some(item), false) if !excused && rank(&sent.stage) < rank(item) => {
+        (Some(item), false) if !unheard && rank(&sent.stage) < rank(item) => {
             Some(format!("is {item}, and its sender reads {}", sent.stage))
         }
         (None, false) if !excused => Some(format!("lost; its sender reads {}", sent.stage)),
@@ -265,6 +280,8 @@ fn check(message: &Message, sent: &SentRow, item: Option<&str>, excused: bool) -
                     | "expired"
                     | "refused"
             );
+            let fair_of_tasks = matches!(code, "forbidden" | "invalid_state" | "not_found");
+            let fair = fair || (message.about != About::Mail && fair_of_tasks);
             let told = sent.stage == "expired" || fair;
             (!told && !excused).then(|| format!("rejected with {code} to {}", message.address))
         }

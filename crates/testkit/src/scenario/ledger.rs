@@ -15,11 +15,23 @@ pub(super) struct Message {
     pub(super) to: Option<usize>,
     pub(super) address: String,
     pub(super) reply_to: Option<String>,
+    pub(super) about: About,
     /// A long text, kept to ask again with.
     pub(super) text: String,
     /// How often it was asked for.
     pub(super) tries: u32,
     pub(super) fate: Fate,
+}
+
+/// What a message has to do with a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// Nothing.
+    Mail,
+    /// It asks for this one.
+    Request(usize),
+    /// It goes on with this one.
+    FollowUp(usize),
 }
 
 /// What its client knows of a message.
@@ -48,6 +60,10 @@ pub(super) struct Ledger {
     may_read: BTreeSet<String>,
     /// The last stage that was told of an envelope.
     told: BTreeMap<String, usize>,
+    /// The last stage under which a task's record listed one.
+    listed: BTreeMap<String, usize>,
+    /// Updates of tasks that agents were told of.
+    updates: BTreeSet<(usize, String)>,
     /// Machines that somebody tried to remove.
     may_be_removed: BTreeSet<usize>,
     arrived: usize,
@@ -78,6 +94,7 @@ impl Ledger {
             to,
             address,
             reply_to,
+            about: About::Mail,
             text,
             tries: 0,
             fate: Fate::Open,
@@ -134,6 +151,8 @@ impl Ledger {
                     message.fate = Fate::Refused;
                 }
             }
+            // A task may have ended meanwhile.
+            "invalid_state" if message.about != About::Mail => message.fate = Fate::Refused,
             other => watch.violation(format!("{} was refused: {other}", message.token)),
         }
     }
@@ -184,6 +203,17 @@ impl Ledger {
             Some(before) => before < rank,
             None => true,
         }
+    }
+
+    /// Notes the stage under which a record lists an envelope; `false` when an earlier one stood higher.
+    pub(super) fn listed(&mut self, id: &str, stage: &str) -> bool {
+        let rank = rank(stage);
+        self.listed.insert(id.to_owned(), rank).is_none_or(|before| before <= rank)
+    }
+
+    /// Notes that an agent was told of an update; `false` when it was before.
+    pub(super) fn told_of(&mut self, agent: usize, update: String) -> bool {
+        self.updates.insert((agent, update))
     }
 
     pub(super) fn arrived(&mut self) {

@@ -277,6 +277,9 @@ impl World {
             released.truncate(crash.effects);
         }
         let exits = released.iter().any(|out| matches!(out, Out::Exit));
+        if let Some(rows) = daemon.rows() {
+            self.watch.daemon_turned(machine, &rows);
+        }
         for out in released {
             self.daemon_does(machine, out);
         }

@@ -1,5 +1,6 @@
 //! What must hold at every step: nothing is said that is not on disk, and a refusal changed nothing.
 
+use super::records::Records;
 use crate::network::LinkId;
 use messaging_core::roster::Entry;
 use messaging_daemon_engine::events::{Level, LogEvent};
@@ -20,6 +21,7 @@ pub struct Watch {
     presence: BTreeMap<String, u64>,
     /// What a daemon took off the relay without keeping: (its number, the sender, the id).
     dropped: BTreeSet<(usize, String, String)>,
+    records: Records,
     /// Whether the world is making stores fail.
     pub store_faults: bool,
 }
@@ -167,6 +169,13 @@ impl Watch {
             if !has(rows, "SELECT 1 FROM inbox WHERE id = ?1", &[id]) {
                 self.violation(format!("machine {machine} showed {id} before it was on disk"));
             }
+        }
+    }
+
+    /// A daemon's turn has ended.
+    pub(super) fn daemon_turned(&mut self, machine: usize, rows: &View<'_>) {
+        for what in self.records.look(machine, rows) {
+            self.violation(what);
         }
     }
 

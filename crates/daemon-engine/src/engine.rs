@@ -14,6 +14,7 @@ use messaging_store::{
 use crate::appends::{self, Appends};
 use crate::budgets::Budgets;
 use crate::calls::Calls;
+use crate::chats::Pace;
 use crate::config::Config;
 use crate::events::{ConfigKey, LogEvent};
 use crate::flows::{self, Flows};
@@ -89,6 +90,7 @@ pub struct DaemonEngine {
     pub(crate) inbound: Inbound,
     pub(crate) budgets: Budgets,
     pub(crate) loop_guard: LoopGuard,
+    pub(crate) pace: Pace,
     pub(crate) presence: Presence,
     pub(crate) appends: Appends,
     pub(crate) ipc: Ipc,
@@ -146,6 +148,7 @@ impl DaemonEngine {
             inbound: Inbound::default(),
             budgets: Budgets::default(),
             loop_guard: LoopGuard::new(),
+            pace: Pace::default(),
             presence: Presence::default(),
             appends: Appends::default(),
             ipc: Ipc::default(),

@@ -7,6 +7,7 @@
 
 mod admit;
 mod agents;
+mod channel;
 mod contacts;
 mod conv;
 mod daemon;
@@ -21,8 +22,10 @@ mod msg;
 mod notice;
 mod people;
 mod person;
+mod repeat;
 mod screen;
 mod sent;
+mod search;
 mod session;
 mod task;
 mod team;
@@ -77,6 +80,11 @@ pub(crate) type Handled<R> = Step<Answer<R>>;
 /// The refusal of a parameter that has the right shape and the wrong meaning.
 fn field(field: &'static str, words: &'static str) -> Halt {
     Halt::Refused(Refusal::field(field, words))
+}
+
+/// The refusal of something that is not here.
+fn not_found(words: &'static str) -> Halt {
+    Halt::refused(Code::NotFound, words)
 }
 
 /// The refusal of a key that this connection does not hold.

@@ -6,6 +6,7 @@
 
 mod file;
 mod judge;
+mod line;
 mod not_yet;
 mod task;
 mod waiting;

@@ -35,6 +35,8 @@ struct Connection {
     held: BTreeMap<String, Held>,
     /// Whether it is told of notices, and then with their lines or without.
     notices: Option<Lines>,
+    /// Whether it is told of changes of conversations.
+    conv: bool,
 }
 
 /// Whether somebody who hears of notices hears the start of the lines too.
@@ -134,6 +136,18 @@ impl Ipc {
         self.connections.iter().filter_map(lines)
     }
 
+    /// Sends changes of conversations to `conn` from now on.
+    pub(crate) fn follow_conv(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connections.get_mut(&conn) {
+            connection.conv = true;
+        }
+    }
+
+    /// Who hears of changes of conversations.
+    pub(crate) fn conv_followers(&self) -> impl Iterator<Item = ConnId> {
+        self.connections.iter().filter(|(_, connection)| connection.conv).map(|(conn, _)| *conn)
+    }
+
     /// Who hears of the session's events, each with the key it registered.
     pub(crate) fn subscribers(
         &self,
@@ -148,7 +162,10 @@ impl Ipc {
 
 /// A client connected.
 pub(crate) fn opened(engine: &mut DaemonEngine, work: &mut Work<'_, '_>, conn: ConnId, tier: Tier) {
-    engine.ipc.connections.insert(conn, Connection { tier, held: BTreeMap::new(), notices: None });
+    engine
+        .ipc
+        .connections
+        .insert(conn, Connection { tier, held: BTreeMap::new(), notices: None, conv: false });
     work.log(LogEvent::IpcOpen { conn: conn.0, tier: tier.as_str() });
 }
 

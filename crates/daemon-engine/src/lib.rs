@@ -10,8 +10,9 @@
 //! arrives, in §5's order), `outbound` and `outbox` (what is said), `receipts` and `stages` (how far things came), `tasks`
 //! (work between agents, each side's record), `ancestry` (how much one beginning may set off), `presence`.
 //! # The clients
-//! `ipc` and `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait),
-//! `sessions`, `directory` (addresses), `dealings` and `archive` (what was exchanged), `views` (rows as clients see them).
+//! `chats` (the person's lines and channels), `consent` (what the person takes), `notices` (what they are told), `ipc` and
+//! `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait), `sessions`,
+//! `directory` (addresses), `dealings` and `archive` (what agents exchanged), `views` (rows as clients see them).
 //! # The home
 //! [`config`], [`identity`], [`pairing`], `home` (which machine this is), `lifecycle`, `timers`, `trouble` (a failing store), `status`.
 //! # The record
@@ -23,7 +24,9 @@ mod appends;
 mod archive;
 mod budgets;
 mod calls;
+mod chats;
 pub mod config;
+mod consent;
 mod dealings;
 mod directory;
 mod engine;

@@ -17,6 +17,7 @@ use messaging_ipc::scalars::{Conversation, Room};
 use messaging_ipc::shapes::{Notice, NoticeCategory, NoticeDevice, NoticeFrom, RemoveBy};
 use messaging_store::{StoreError, View};
 
+use crate::chats;
 use crate::engine::DaemonEngine;
 use crate::input::Out;
 use crate::store::notices::{self, NoticeRow};
@@ -28,7 +29,6 @@ pub(crate) use alarms::watch;
 pub(crate) use devices::{begin, tell};
 
 /// Files the notice of a line that was written for the person.
-#[expect(dead_code, reason = "lines come next")]
 pub(crate) fn line(
     engine: &DaemonEngine,
     work: &mut Work<'_, '_>,
@@ -51,7 +51,6 @@ pub(crate) fn line(
 
 /// Files the notice of something that waits for the person's answer: an ask or a suggestion of `agent`, or what a person
 /// asks themself.
-#[expect(dead_code, reason = "what is held comes with the person's consent")]
 pub(crate) fn request(
     engine: &DaemonEngine,
     work: &mut Work<'_, '_>,
@@ -128,8 +127,8 @@ pub(crate) fn view(
     let line = match (row.text, &row.line) {
         (Some(text), _) => Some(text),
         (None, Some(id)) if with_lines => {
-            let text = lines::text(view, id)?;
-            text.map(|text| one_line(text.lines().next().unwrap_or_default(), LINE_UNITS))
+            let line = lines::get(view, id)?;
+            line.map(|line| one_line(line.text.lines().next().unwrap_or_default(), LINE_UNITS))
         }
         (None, _) => None,
     };
@@ -173,7 +172,7 @@ fn as_of_now(engine: &DaemonEngine, mut device: NoticeDevice) -> NoticeDevice {
 
 /// The person's counts.
 pub(crate) fn counts(view: &View<'_>) -> Result<Counts, StoreError> {
-    Ok(Counts { unread: lines::unread_everywhere(view)?, requests: notices::requests(view)? })
+    Ok(Counts { unread: chats::unread(view)?, requests: notices::requests(view)? })
 }
 
 /// The start of a message that a notice shows, UTF-16 units.

@@ -80,9 +80,9 @@ pub(crate) struct Mail<'a> {
 
 /// A sealed envelope with what its row needs.
 pub(crate) struct Sealed {
-    id: Ulid,
+    pub(crate) id: Ulid,
     ts: Ms,
-    exp: Ms,
+    pub(crate) exp: Ms,
     class: Class,
     envelope: SealedEnvelope,
 }
@@ -298,7 +298,8 @@ pub(crate) fn seal_letter(
     Ok(Sealed { id, ts, exp, class, envelope })
 }
 
-fn queue(
+/// Puts what was sealed into the outbox.
+pub(crate) fn queue(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
     (device, person): (&MachineId, &PersonId),

@@ -21,7 +21,7 @@ use crate::events::LogEvent;
 use crate::home::Standing;
 use crate::store::{evidence, kv, presence, roster};
 use crate::work::Work;
-use crate::{appends, flows, link, notices, outbox};
+use crate::{appends, chats, flows, link, notices, outbox};
 
 pub(crate) use divergence::{Divergence, raise as raise_divergence};
 
@@ -257,6 +257,8 @@ fn changed(
     if let Some(removed) = &applied.removed {
         engine.realm.online.remove(&removed.machine);
         presence::delete(work.tx, &removed.machine)?;
+        chats::gone(engine, work, &removed.machine)?;
+        chats::drop_gone(engine, work, &PersonId::from(&removed.person))?;
         if engine.home.standing(&engine.realm.roster) == Standing::Removed {
             outbox::abandon(engine, work)?;
             link::close_for_good(engine, work);

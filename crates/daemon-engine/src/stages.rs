@@ -9,6 +9,7 @@ use messaging_core::receipt::{Receipt, ReceiptStage};
 use messaging_core::stage::{Stage, Track};
 use messaging_store::StoreError;
 
+use crate::chats;
 use crate::engine::DaemonEngine;
 use crate::store::sent::{self, Step};
 use crate::subscriptions;
@@ -17,7 +18,7 @@ use crate::work::Work;
 
 /// Moves a sent message to a stage, unless it is there or past it, or its delivery has ended.
 ///
-/// Envelopes without a record (receipts, presence) are left alone.
+/// An envelope with a line has its record with the line; what has none (receipts, presence) is left alone.
 pub(crate) fn advance(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
@@ -25,7 +26,9 @@ pub(crate) fn advance(
     stage: Stage,
     code: Option<Code>,
 ) -> Result<(), StoreError> {
-    let Some(mut row) = sent::get(work.tx, id)? else { return Ok(()) };
+    let Some(mut row) = sent::get(work.tx, id)? else {
+        return chats::advance(engine, work, id, stage, code);
+    };
     if !row.stage.advances_to(stage, Track::Mail) {
         return Ok(());
     }
@@ -55,7 +58,7 @@ pub(crate) fn expire(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Resu
     for id in sent::overdue(work.tx, work.wall().minus(CLOCK_SKEW_MS), AT_ONCE)? {
         advance(engine, work, &id, Stage::Expired, None)?;
     }
-    Ok(())
+    chats::expire(engine, work)
 }
 
 /// Applies a receipt that `from` signed. One about something that was not sent to that machine is nobody's business.
@@ -69,7 +72,8 @@ pub(crate) fn receipt(
 ) -> Result<bool, StoreError> {
     match sent::get(work.tx, &receipt.reference)? {
         Some(row) if row.to_device == *from => {}
-        _ => return Ok(false),
+        Some(_) => return Ok(false),
+        None => return chats::receipt(engine, work, from, receipt),
     }
     let stage = match receipt.stage {
         ReceiptStage::Delivered => Stage::Delivered,

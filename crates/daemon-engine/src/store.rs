@@ -8,6 +8,7 @@ pub(crate) mod ancestry;
 pub(crate) mod archive;
 pub(crate) mod channels;
 mod columns;
+pub(crate) mod copies;
 pub(crate) mod dealings;
 pub(crate) mod evidence;
 pub(crate) mod idempotency;
@@ -24,6 +25,7 @@ pub(crate) mod seen;
 pub(crate) mod sent;
 pub(crate) mod sent_text;
 pub(crate) mod sessions;
+pub(crate) mod suggestions;
 pub(crate) mod sweep;
 pub(crate) mod tasks;
 

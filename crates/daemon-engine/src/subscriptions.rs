@@ -1,4 +1,4 @@
-//! Events of a session, to the connections that asked for them and still hold its key.
+//! Events of a session, to the connections that asked for them and still hold its key, and of the person's conversations.
 //! Spec: §8.2 "events.subscribe", D2
 
 use messaging_core::time::Ms;
@@ -65,6 +65,13 @@ pub(crate) fn task(
         update: update.clone(),
     });
     Ok(())
+}
+
+/// Something changed in a conversation of the person.
+pub(crate) fn conv(engine: &DaemonEngine, work: &mut Work<'_, '_>, event: &Event) {
+    for conn in engine.ipc.conv_followers() {
+        work.wish(Out::IpcSend { conn, line: event.line(), answers: false });
+    }
 }
 
 fn tell(

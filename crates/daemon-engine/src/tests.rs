@@ -5,6 +5,7 @@ mod appends;
 mod archive;
 pub(crate) mod bench;
 mod budget;
+mod chats;
 mod dealings;
 mod faults;
 pub(crate) mod forge;

@@ -6,7 +6,7 @@ use messaging_store::{StoreError, View};
 
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
-use crate::store::{seen, sweep};
+use crate::store::{seen, suggestions, sweep};
 use crate::tasks::executor;
 use crate::work::Work;
 use crate::{notices, outbox, sessions, stages};
@@ -51,11 +51,13 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         outbox::unstick(engine, work)?;
         seen::forget(work.tx, work.wall())?;
         sessions::sweep(engine, work)?;
+        suggestions::forget_gone(work.tx)?;
         stages::expire(engine, work)?;
         executor::repeat(engine, work)?;
         executor::time_out(engine, work)?;
         notices::watch(engine, work)?;
         engine.budgets.forget_full(now);
+        engine.pace.forget_full(now);
     }
     if engine.timers.retention <= now {
         engine.timers.retention = now.plus(RETENTION_MS);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use messaging_core::ids::RosterPerson;
+use messaging_core::ids::{PersonId, RosterPerson};
 use messaging_core::peer_text::PeerText;
 use messaging_core::presence::{Activity, PresenceText, Tier};
 use messaging_core::time::Ms;
@@ -16,6 +16,7 @@ use messaging_ipc::shapes::{
 };
 
 use super::{Answer, Call, Handled};
+use crate::chats;
 use crate::directory::{self, Known};
 use crate::engine::DaemonEngine;
 use crate::history;
@@ -32,15 +33,21 @@ pub(super) fn list(
     let mut known = directory::all(engine, work.tx)?;
     known.sort_by_cached_key(|session| (!session.own, session.address()));
     known.truncate(MAX_ENTRIES);
-    let others: BTreeSet<&RosterPerson> = known
+    let conversations = chats::conversations(work.tx, MAX_CONVERSATIONS)?;
+    let written: BTreeSet<&str> = conversations
         .iter()
-        .map(|session| &session.member.person)
+        .filter_map(|room| room.person.as_ref().map(PersonId::as_str))
+        .collect();
+    let shown = known.iter().map(|session| &session.member.person);
+    let with = ready.roster.members().map(|member| &member.person);
+    let others: BTreeSet<&RosterPerson> = shown
+        .chain(with.filter(|person| written.contains(person.as_str())))
         .filter(|person| **person != ready.me.person)
         .collect();
     let changes = history::last_changes(history::stays(ready.roster).values());
     let reach = others.into_iter().map(|person| reach(person, &changes, work.wall())).collect();
     let entries = fitting(known.iter().map(entry));
-    Ok(Answer::Now(Contacts { entries, conversations: Vec::new(), reach }))
+    Ok(Answer::Now(Contacts { entries, conversations, reach }))
 }
 
 /// As many entries as one line has room for, from the first on: what others publish must not make the answer too long.
@@ -102,6 +109,8 @@ pub(super) fn reach(person: &RosterPerson, changes: &BTreeMap<RosterPerson, Ms>,
     }
 }
 
+/// Conversations of one answer.
+const MAX_CONVERSATIONS: usize = 200;
 /// Entries of one answer.
 const MAX_ENTRIES: usize = 2_000;
 /// Bytes of the entries of one answer: a line less what stands around them.

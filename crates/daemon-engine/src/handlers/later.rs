@@ -51,15 +51,6 @@ later_methods! {
         DeviceLoginCancel login_cancel,
         DeviceApprove approve,
     }
-    conv {
-        ConvList list,
-        ConvMarkRead mark_read,
-        ConvSubscribe subscribe,
-    }
-    search { Search search, }
-    person {
-        PersonSend send,
-    }
     grant {
         GrantList list,
         GrantSet set,
@@ -84,12 +75,6 @@ later_methods! {
         DirectoryErasePreview erase_preview,
         DirectoryErase erase,
     }
-    channel {
-        ChannelCreate create,
-        ChannelInvite invite,
-        ChannelLeave leave,
-        ChannelRemove remove,
-    }
     daemon { DaemonSnapshot snapshot, }
     wake {
         WakeArm arm,
@@ -98,7 +83,4 @@ later_methods! {
 }
 
 /// What a built method does not do yet, in words for a reader.
-pub const PARTLY: &[(Method, &str)] = &[
-    (Method::MsgSend, "a line to a person or a channel"),
-    (Method::ConvRead, "a direct conversation or a channel"),
-];
+pub const PARTLY: &[(Method, &str)] = &[];

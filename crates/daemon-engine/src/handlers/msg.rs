@@ -1,28 +1,25 @@
-//! `msg.send`: mail, a task request, or more about a task, from a session to an agent.
+//! `msg.send`: mail, a task request, or more about a task, from a session to an agent; or a line to a person or a channel.
 //! Spec: §8.2 "msg.send", D1.7, D3.4, D3.5
 
 mod draft;
+mod line;
 mod request;
 
 use messaging_core::code::Code;
 use messaging_core::ids::{Address, SessionAddress, Ulid};
-use messaging_core::jcs;
-use messaging_core::limits::TTL_MS;
 use messaging_core::peer_text::PeerText;
 use messaging_ipc::params::msg::Send;
 use messaging_ipc::results::session::Sent;
-use messaging_ipc::scalars::Target;
+use messaging_ipc::scalars::{Room, Target};
 use messaging_ipc::shapes::{Expect, SendResult, TaskOrMessage};
-use messaging_store::StoreError;
 use serde_json::{Map, Value, json};
 
-use super::later::not_in_this_build;
+use super::repeat::Repeat;
 use super::{Answer, Call, Handled, field};
 use crate::ancestry::{self, Ties};
 use crate::directory;
 use crate::engine::DaemonEngine;
 use crate::outbound::{self, Target as Destination};
-use crate::store::idempotency::{self, Used};
 use crate::store::sessions::SessionRow;
 use crate::store::tasks::TaskRow;
 use crate::store::{inbox, sent};
@@ -30,6 +27,8 @@ use crate::tasks::{executor, follow_ups, requester};
 use crate::work::{Halt, Step, Work};
 
 use draft::Draft;
+
+pub(super) use line::check_size;
 
 /// Sends one message.
 pub(super) fn send(
@@ -39,7 +38,17 @@ pub(super) fn send(
     params: Send,
 ) -> Handled<Sent> {
     let session = call.session()?;
-    let Target::Agent(address) = &params.to else { return Err(not_in_this_build()) };
+    let address = match &params.to {
+        Target::Agent(address) => address,
+        Target::Person(person) => {
+            let room = Room::Dm(person.clone());
+            return line::send(engine, work, call, &room, &params);
+        }
+        Target::Channel(name) => {
+            let room = Room::Channel(name.clone());
+            return line::send(engine, work, call, &room, &params);
+        }
+    };
     if params.request.is_some() {
         return Err(field("request", "it goes with a line to one's own person"));
     }
@@ -47,8 +56,9 @@ pub(super) fn send(
     let about = about(work, session, &params, kind)?;
     let answered = answered_context(work, session, params.reply_to.as_ref())?;
     call.refuse_secrets(work)?;
-    let asked = asked(&params, kind)?;
-    if let Some(first) = first_result(work, session, &params, &asked)? {
+    let key = params.idempotency_key.as_ref();
+    let repeat = Repeat::new(&session.key_hash, key, "idempotencyKey", &asked(&params, kind))?;
+    if let Some(first) = repeat.first(work)? {
         return Ok(Answer::Now(first));
     }
     let (to, expect) = whither(engine, work, address, &about, params.wake.unwrap_or(true))?;
@@ -83,7 +93,7 @@ pub(super) fn send(
             expect: expect.filter(|_| !row.stage.is_final()),
         }],
     };
-    remember(work, session, &params, asked, &result)?;
+    repeat.remember(work, &result)?;
     Ok(Answer::Now(result))
 }
 
@@ -187,8 +197,8 @@ fn answered_context(
     }
 }
 
-/// The hash of what a repeated call must ask for again.
-fn asked(params: &Send, kind: TaskOrMessage) -> Step<String> {
+/// What a repeated call must ask for again.
+fn asked(params: &Send, kind: TaskOrMessage) -> Value {
     let mut asked = Map::new();
     asked.insert("to".into(), params.to.to_string().into());
     asked.insert("kind".into(), json!(kind));
@@ -201,37 +211,5 @@ fn asked(params: &Send, kind: TaskOrMessage) -> Step<String> {
     if let Some(context) = &params.context_id {
         asked.insert("contextId".into(), context.as_str().into());
     }
-    Ok(jcs::canonical(&Value::Object(asked))?.hash().to_string())
-}
-
-/// The result of the first call with this key.
-fn first_result(
-    work: &Work<'_, '_>,
-    session: &SessionRow,
-    params: &Send,
-    asked: &str,
-) -> Step<Option<Sent>> {
-    let Some(key) = &params.idempotency_key else { return Ok(None) };
-    match idempotency::get(work.tx, &session.key_hash, key.as_str(), work.wall())? {
-        None => Ok(None),
-        Some(used) if used.hash == asked => {
-            let result = serde_json::from_str(&used.result).map_err(|_| StoreError::Corrupt)?;
-            Ok(Some(result))
-        }
-        Some(_) => Err(field("idempotencyKey", "it was used for another message")),
-    }
-}
-
-fn remember(
-    work: &mut Work<'_, '_>,
-    session: &SessionRow,
-    params: &Send,
-    asked: String,
-    result: &Sent,
-) -> Result<(), StoreError> {
-    let Some(key) = &params.idempotency_key else { return Ok(()) };
-    let result = serde_json::to_string(result).map_err(|_| StoreError::Other)?;
-    let until = work.wall().plus(TTL_MS);
-    let used = Used { hash: asked, result };
-    idempotency::put(work.tx, &session.key_hash, key.as_str(), &used, until)
+    Value::Object(asked)
 }

@@ -19,7 +19,7 @@ use messaging_core::verify::Verified;
 use messaging_store::StoreError;
 use serde_json::Value;
 
-use super::{not_yet, task};
+use super::{line, not_yet, task};
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
 use crate::outbound::Target;
@@ -71,6 +71,8 @@ pub(super) fn file(
                 let letter = Arrived { envelope, opened, payload, from, to };
                 task::request(engine, work, &letter, &id)
             }
+            Some(Meaning::Line) => line::take(engine, work, envelope, payload, None),
+            Some(Meaning::Channel(conv)) => line::take(engine, work, envelope, payload, Some(conv)),
             // A roster realm has no message requests: everybody in it is of one team.
             Some(Meaning::Request { .. }) | None => Ok(Err(Code::InvalidRequest)),
             Some(other) => {

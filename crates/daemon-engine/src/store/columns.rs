@@ -8,6 +8,8 @@ use messaging_store::types::Type;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::rooms::RoomKey;
+
 /// The result of reading one column.
 pub(super) type Read<T> = rusqlite::Result<T>;
 
@@ -72,6 +74,12 @@ impl<'r, 's> Columns<'r, 's> {
             Some(text) => read(&text).map(Some).ok_or_else(|| self.damaged()),
             None => Ok(None),
         }
+    }
+
+    /// A room, which takes two columns.
+    pub(super) fn room(&mut self) -> Read<RoomKey> {
+        let (kind, id) = (self.take::<String>()?, self.take::<String>()?);
+        format!("{kind}:{id}").parse().map_err(|_| self.damaged())
     }
 
     /// JSON of a known shape.

@@ -17,6 +17,10 @@ pub(crate) const REALM_ID: &str = "realm.id";
 pub(crate) const PRESENCE_SEQ: &str = "presence.seq";
 /// The standing divergence alarms, as a JSON list.
 pub(crate) const DIVERGENCE: &str = "divergence";
+/// The last number of a change of the person's conversations.
+pub(crate) const CHAT_SEQ: &str = "chat.seq";
+/// The number under which a channel was last deleted here.
+pub(crate) const CHAT_DELETED_SEQ: &str = "chat.deleted_seq";
 /// The last roster entry whose change of the person's devices was told.
 pub(crate) const DEVICE_CURSOR: &str = "notice.deviceCursor";
 /// Since when this machine's keys are missing, while they are.

@@ -100,7 +100,6 @@ pub(crate) fn ack(tx: &mut Tx<'_>, id: &str, at: Ms) -> Result<bool, StoreError>
 }
 
 /// Forgets what happened in a room that is gone.
-#[expect(dead_code, reason = "lines come next")]
 pub(crate) fn forget_room(tx: &mut Tx<'_>, room: &RoomKey) -> Result<(), StoreError> {
     tx.execute("DELETE FROM notices WHERE room = ?1", params![room.to_string()])?;
     Ok(())

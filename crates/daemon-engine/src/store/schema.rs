@@ -107,21 +107,29 @@ CREATE TABLE idempotency (
 CREATE INDEX idempotency_until ON idempotency(until);
 
 CREATE TABLE lines (
-  id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, change_seq INTEGER NOT NULL, room_kind TEXT NOT NULL,
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, change_seq INTEGER NOT NULL, room_kind TEXT NOT NULL,
   room_id TEXT NOT NULL, person TEXT NOT NULL, device TEXT NOT NULL, label TEXT, agent TEXT, direction TEXT NOT NULL,
   text TEXT NOT NULL, fold TEXT NOT NULL, thread TEXT, notice INTEGER NOT NULL DEFAULT 0,
   truncated INTEGER NOT NULL DEFAULT 0, state TEXT, refused TEXT, bytes INTEGER NOT NULL, at INTEGER NOT NULL,
   filed_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX lines_room ON lines(room_kind, room_id, seq);
+CREATE INDEX lines_unread ON lines(room_kind, room_id, seq) WHERE direction = 'in';
+CREATE INDEX lines_thread ON lines(thread, seq) WHERE thread IS NOT NULL;
 CREATE INDEX lines_change ON lines(change_seq);
-CREATE INDEX lines_person ON lines(person, seq);
+CREATE INDEX lines_person ON lines(person, seq, bytes);
+CREATE INDEX lines_filed ON lines(filed_at);
+CREATE VIRTUAL TABLE lines_found USING fts5(
+  fold, content = 'lines', content_rowid = 'seq', tokenize = 'trigram case_sensitive 1'
+);
+INSERT INTO lines_found (lines_found, rank) VALUES ('secure-delete', 1);
 
 CREATE TABLE line_copies (
   envelope_id TEXT PRIMARY KEY, line_id TEXT NOT NULL, person TEXT NOT NULL, device TEXT NOT NULL, state TEXT NOT NULL,
-  code TEXT
+  code TEXT, exp INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX line_copies_line ON line_copies(line_id);
+CREATE INDEX line_copies_line ON line_copies(line_id, person);
+CREATE INDEX line_copies_open ON line_copies(exp) WHERE state IN ('sent', 'held');
 
 CREATE TABLE channels (
   id TEXT PRIMARY KEY, name TEXT NOT NULL, local_name TEXT NOT NULL UNIQUE, creator TEXT NOT NULL,

@@ -4,7 +4,7 @@
 use messaging_core::time::Ms;
 use messaging_store::{StoreError, Tx, params};
 
-use super::{ancestry, sent_text};
+use super::{ancestry, lines, sent_text};
 use crate::config::Retention;
 
 /// Deletes what is past its time and returns how many rows went.
@@ -32,6 +32,10 @@ pub(crate) fn run(tx: &mut Tx<'_>, keep: &Retention, now: Ms) -> Result<usize, S
            ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')",
         params![at(keep.task_days)],
     )?;
+    rows += tx.execute("DELETE FROM channels_left WHERE until <= ?1", params![now.as_i64()])?;
+    // What does not fit in one turn goes with the next.
+    let old = now.minus(u64::from(keep.transcript_days) * DAY_MS);
+    rows += lines::forget_old(tx, old, LINES_AT_ONCE)?;
     rows += tx.execute(
         "DELETE FROM notices WHERE acked_at <= ?1 OR at <= ?2",
         params![at(keep.read_days), at(keep.transcript_days)],
@@ -49,3 +53,5 @@ pub(crate) fn run(tx: &mut Tx<'_>, keep: &Retention, now: Ms) -> Result<usize, S
 }
 
 const DAY_MS: u64 = 86_400_000;
+/// Lines that one sweep takes out of the transcript and of its search.
+const LINES_AT_ONCE: u32 = 5_000;

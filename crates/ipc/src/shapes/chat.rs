@@ -40,7 +40,7 @@ pub struct ChatLine {
     pub id: Ulid,
     /// Where it was written.
     pub conversation: Room,
-    /// The number of its latest change on this device.
+    /// Its place in this device's order of lines.
     pub seq: u64,
     /// When it was written.
     pub at: Ms,

@@ -1,0 +1,83 @@
+//! How lines are forgotten: with their room, with time, and when one person's are too many.
+//! Spec: §6.8 "Transcript", D3.21
+//!
+//! What is deleted is taken out of the search first, which needs the text to find it.
+
+use messaging_core::ids::PersonId;
+use messaging_core::time::Ms;
+use messaging_store::{StoreError, Tx, params};
+
+use crate::store::columns::Columns;
+use crate::store::rooms::RoomKey;
+
+/// Deletes the lines for which a condition over one parameter pair holds, with what is recorded of their copies.
+macro_rules! forget {
+    ($tx:expr, $which:literal, $params:expr) => {{
+        $tx.execute(
+            concat!(
+                "INSERT INTO lines_found (lines_found, rowid, fold) SELECT 'delete', seq, fold FROM lines WHERE ",
+                $which
+            ),
+            $params,
+        )?;
+        $tx.execute(
+            concat!("DELETE FROM line_copies WHERE line_id IN (SELECT id FROM lines WHERE ", $which, ")"),
+            $params,
+        )?;
+        $tx.execute(concat!("DELETE FROM lines WHERE ", $which), $params)
+    }};
+}
+
+/// Deletes a room's lines.
+pub(crate) fn forget_room(tx: &mut Tx<'_>, room: &RoomKey) -> Result<usize, StoreError> {
+    forget!(tx, "room_kind = ?1 AND room_id = ?2", params![room.kind(), room.id()])
+}
+
+/// Deletes at most `limit` lines that were filed at or before a time.
+pub(crate) fn forget_old(tx: &mut Tx<'_>, before: Ms, limit: u32) -> Result<usize, StoreError> {
+    forget!(
+        tx,
+        "seq IN (SELECT seq FROM lines WHERE filed_at <= ?1 ORDER BY filed_at LIMIT ?2)",
+        params![before.as_i64(), limit]
+    )
+}
+
+/// Keeps the newest lines of a person: at most so many, of at most so many bytes in all.
+pub(crate) fn bound(
+    tx: &mut Tx<'_>,
+    person: &PersonId,
+    most: u64,
+    most_bytes: u64,
+) -> Result<usize, StoreError> {
+    let held = tx.row(
+        "SELECT count(*), coalesce(sum(bytes), 0) FROM lines WHERE person = ?1",
+        params![person.as_str()],
+        |row| {
+            let mut c = Columns::of(row);
+            Ok((c.count()?, c.count()?))
+        },
+    )?;
+    if held.is_none_or(|(lines, bytes)| lines <= most && bytes <= most_bytes) {
+        return Ok(0);
+    }
+    let (mut lines, mut bytes, mut last) = (0, 0, None);
+    tx.each(
+        "SELECT seq, bytes FROM lines WHERE person = ?1 ORDER BY seq DESC",
+        params![person.as_str()],
+        |row| {
+            let mut c = Columns::of(row);
+            let seq = c.row_id()?;
+            lines += 1;
+            bytes += c.count()?;
+            let fits = lines <= most && bytes <= most_bytes;
+            if !fits {
+                last = Some(seq);
+            }
+            Ok(fits)
+        },
+    )?;
+    match last {
+        Some(seq) => forget!(tx, "person = ?1 AND seq <= ?2", params![person.as_str(), seq]),
+        None => Ok(0),
+    }
+}

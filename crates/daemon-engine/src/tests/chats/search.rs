@@ -1,0 +1,164 @@
+//! What is found, whatever it is written in, and that a query is never a command.
+//! Spec: §8.2 `search`, D3.20
+
+use serde_json::{Value, json};
+
+use super::{ALICE, BOB, Bench, CAROL, CONN, arrives, bench, found, line, say};
+
+fn find(bench: &mut Bench, query: &str) -> Vec<String> {
+    let hits = bench.call(ALICE, CONN, "search", json!({"query": query, "limit": 100})).unwrap();
+    let hits = hits["hits"].as_array().unwrap().iter();
+    hits.map(|hit| hit["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_word_must_occur_somewhere_newest_first() {
+    let mut bench = bench();
+    found(&mut bench, ALICE, "ops", &["bob"]);
+    arrives(&mut bench, BOB, ALICE, None, line(1, "the deployment failed"));
+    arrives(&mut bench, CAROL, ALICE, None, line(2, "failed: redeployment of ops"));
+    say(&mut bench, ALICE, "channel:ops", "deployment works").unwrap();
+    assert_eq!(
+        find(&mut bench, "deployment"),
+        ["deployment works", "failed: redeployment of ops", "the deployment failed"]
+    );
+    assert_eq!(find(&mut bench, " FAILED  ployment\t").len(), 2);
+    assert_eq!(
+        find(&mut bench, "failed of"),
+        ["failed: redeployment of ops"],
+        "short words count too"
+    );
+    assert_eq!(find(&mut bench, "failed xy"), Vec::<String>::new());
+    assert_eq!(find(&mut bench, "   "), Vec::<String>::new());
+    let hits =
+        bench.call(ALICE, CONN, "search", json!({"query": "deployment", "limit": 2})).unwrap();
+    assert_eq!(
+        (&hits["more"], &hits["hits"][0]["conversation"]),
+        (&json!(true), &json!("channel:ops"))
+    );
+    let hits =
+        bench.call(ALICE, CONN, "search", json!({"query": "deployment", "limit": 3})).unwrap();
+    assert_eq!(hits["more"], false);
+    for (room, count) in [("dm:bob", 1), ("dm:carol", 1), ("channel:ops", 1), ("dm:alice", 0)] {
+        let params = json!({"query": "deployment", "conversation": room});
+        let hits = bench.call(ALICE, CONN, "search", params).unwrap();
+        assert_eq!(hits["hits"].as_array().unwrap().len(), count, "{room}");
+    }
+}
+
+#[test]
+fn whatever_a_line_is_written_in_is_found_by_a_piece_of_it() {
+    let mut bench = bench();
+    let lines = [
+        ("state-of-the-art", "of-the"),
+        ("she said \"no\"", "\"no\""),
+        ("it's 100% done", "100%"),
+        ("rocket 🚀👍🏽 launch", "🚀👍🏽"),
+        ("会議は明日です", "明日"),
+        ("会議は今日です", "会議は今"),
+        ("שלום עולם", "עול"),
+        ("مرحبا بالعالم", "بالعا"),
+        ("Ｆｕｌｌｗｉｄｔｈ ﬁle", "fullwidth file"),
+        ("ÄÖÜ straße", "äöü STRASSE".strip_suffix("SSE").unwrap_or("")),
+        ("café", "cafe\u{301}"),
+        ("ΟΔΟΣ", "οδος"),
+        ("a\u{0}b null", "null"),
+        ("under_score and %percent%", "_score %per"),
+    ];
+    for (n, (text, _)) in lines.iter().enumerate() {
+        arrives(&mut bench, BOB, ALICE, None, line(n as u64, text));
+        bench.advance(1_000);
+    }
+    for (text, query) in lines {
+        assert_eq!(find(&mut bench, query), [text], "{query}");
+    }
+}
+
+#[test]
+fn a_query_is_never_a_command() {
+    let mut bench = bench();
+    arrives(&mut bench, BOB, ALICE, None, line(1, "alpha beta"));
+    for query in [
+        "alpha OR gamma",
+        "alpha NOT beta",
+        "NEAR(alpha beta)",
+        "alp*",
+        "fold:alpha",
+        "\"alpha",
+        "alpha\"",
+        "-alpha",
+        "^alpha",
+        "(alpha",
+        "alpha; DROP TABLE lines",
+        "{fold}: alpha",
+        "alpha AND",
+        "'' OR 1=1 --",
+        "\u{0}\u{0}\u{0}",
+        "al_ha",
+        "alph%",
+    ] {
+        assert_eq!(find(&mut bench, query), Vec::<String>::new(), "{query}");
+    }
+    assert_eq!(find(&mut bench, "alpha and"), Vec::<String>::new());
+    assert_eq!(find(&mut bench, "alpha"), ["alpha beta"]);
+}
+
+#[test]
+fn agents_search_the_persons_rooms_and_nobodys_mail() {
+    let mut bench = bench();
+    let api = bench.session(ALICE, "api", json!({}));
+    bench.session(BOB, "web", json!({}));
+    bench.advance(3_000);
+    bench.send(&api, "bob/web@desk", "findme in mail");
+    arrives(&mut bench, BOB, ALICE, None, line(1, "findme in a line"));
+    let hits = bench.call(ALICE, api.conn, "search", json!({"query": "findme"})).unwrap();
+    let texts: Vec<&Value> =
+        hits["hits"].as_array().unwrap().iter().map(|hit| &hit["text"]).collect();
+    assert_eq!(texts, ["findme in a line"]);
+}
+
+#[test]
+fn a_large_room_is_searched_like_a_small_one() {
+    let mut bench = bench();
+    let store = bench.kill(ALICE);
+    let store = super::super::bench::write(store, |tx| {
+        for n in 0..5_100_u64 {
+            let seq = crate::store::lines::next_seq(tx)?;
+            let text = format!("line number {n}");
+            let row = crate::store::lines::LineRow {
+                id: super::id(9_000 + n),
+                seq,
+                change_seq: seq,
+                room: "dm:bob".parse().unwrap(),
+                person: "bob".parse().unwrap(),
+                device: messaging_core::ids::MachineId::from_bytes(&[1; 32]),
+                label: None,
+                agent: None,
+                direction: messaging_ipc::shapes::Direction::In,
+                text: text.clone(),
+                thread: None,
+                notice: false,
+                truncated: false,
+                state: None,
+                refused: Vec::new(),
+                at: super::super::bench::START.wall,
+                filed_at: super::super::bench::START.wall,
+            };
+            crate::store::lines::insert(tx, &row, &text)?;
+        }
+        Ok(())
+    });
+    bench.start(ALICE, store);
+    bench.settle();
+    bench.admin(ALICE);
+    for room in [json!("dm:bob"), Value::Null] {
+        let mut params = json!({"query": "number 17", "limit": 100});
+        if !room.is_null() {
+            params["conversation"] = room;
+        }
+        let hits = bench.call(ALICE, CONN, "search", params).unwrap();
+        assert_eq!(hits["hits"].as_array().unwrap().len(), 100);
+        assert_eq!(hits["hits"][0]["text"], "line number 5017");
+    }
+    assert_eq!(find(&mut bench, "5099"), ["line number 5099"]);
+}

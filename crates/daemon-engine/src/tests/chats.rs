@@ -10,13 +10,16 @@ mod receiving;
 mod search;
 
 use messaging_core::envelope::SealedType;
-use messaging_core::ids::Ulid;
+use messaging_core::ids::{MachineId, Ulid};
 use messaging_core::random;
 use messaging_core::testing::SeededRandom;
+use messaging_ipc::shapes::Direction;
+use messaging_store::StoreError;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, CONN, Session};
 use super::forge::{Forged, personal};
+use crate::store::lines::{self as rows, LineRow};
 
 /// Two persons with two machines each, and one with one.
 const TEAM: [(&str, &str); 5] =
@@ -117,4 +120,29 @@ fn arrives(
     // A daemon sends eight envelopes a second.
     bench.advance(150);
     bench.answer_to(to, from, &env).unwrap_or_default()
+}
+
+/// Files a line of bob's as it stands in the store, and nothing else.
+fn filed(tx: &mut messaging_store::Tx<'_>, n: u64, text: &str) -> Result<(), StoreError> {
+    let seq = rows::next_seq(tx)?;
+    let row = LineRow {
+        id: id(n),
+        seq,
+        change_seq: seq,
+        room: "dm:bob".parse().unwrap(),
+        person: "bob".parse().unwrap(),
+        device: MachineId::from_bytes(&[1; 32]),
+        label: None,
+        agent: None,
+        direction: Direction::In,
+        text: text.to_owned(),
+        thread: None,
+        notice: false,
+        truncated: false,
+        state: None,
+        refused: Vec::new(),
+        at: super::bench::START.wall,
+        filed_at: super::bench::START.wall,
+    };
+    rows::insert(tx, &row, text)
 }

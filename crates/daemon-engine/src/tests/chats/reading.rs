@@ -239,27 +239,7 @@ fn what_events_cannot_tell_is_a_gap() {
     let store = bench.kill(ALICE);
     let store = super::super::bench::write(store, |tx| {
         for n in 0..501_u64 {
-            let seq = crate::store::lines::next_seq(tx)?;
-            let row = crate::store::lines::LineRow {
-                id: id(2_000 + n),
-                seq,
-                change_seq: seq,
-                room: "dm:bob".parse().unwrap(),
-                person: "bob".parse().unwrap(),
-                device: messaging_core::ids::MachineId::from_bytes(&[1; 32]),
-                label: None,
-                agent: None,
-                direction: messaging_ipc::shapes::Direction::In,
-                text: "x".into(),
-                thread: None,
-                notice: false,
-                truncated: false,
-                state: None,
-                refused: Vec::new(),
-                at: super::super::bench::START.wall,
-                filed_at: super::super::bench::START.wall,
-            };
-            crate::store::lines::insert(tx, &row, "x")?;
+            super::filed(tx, 2_000 + n, "x")?;
         }
         Ok(())
     });

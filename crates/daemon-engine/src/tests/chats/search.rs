@@ -123,28 +123,7 @@ fn a_large_room_is_searched_like_a_small_one() {
     let store = bench.kill(ALICE);
     let store = super::super::bench::write(store, |tx| {
         for n in 0..5_100_u64 {
-            let seq = crate::store::lines::next_seq(tx)?;
-            let text = format!("line number {n}");
-            let row = crate::store::lines::LineRow {
-                id: super::id(9_000 + n),
-                seq,
-                change_seq: seq,
-                room: "dm:bob".parse().unwrap(),
-                person: "bob".parse().unwrap(),
-                device: messaging_core::ids::MachineId::from_bytes(&[1; 32]),
-                label: None,
-                agent: None,
-                direction: messaging_ipc::shapes::Direction::In,
-                text: text.clone(),
-                thread: None,
-                notice: false,
-                truncated: false,
-                state: None,
-                refused: Vec::new(),
-                at: super::super::bench::START.wall,
-                filed_at: super::super::bench::START.wall,
-            };
-            crate::store::lines::insert(tx, &row, &text)?;
+            super::filed(tx, 9_000 + n, &format!("line number {n}"))?;
         }
         Ok(())
     });
@@ -161,4 +140,20 @@ fn a_large_room_is_searched_like_a_small_one() {
         assert_eq!(hits["hits"][0]["text"], "line number 5017");
     }
     assert_eq!(find(&mut bench, "5099"), ["line number 5099"]);
+}
+
+#[test]
+fn a_store_with_its_index_is_sound_as_it_stands() {
+    use crate::store::LAYOUT;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("messaging.db");
+    let store = messaging_store::Store::open(&path, &LAYOUT, &[]).unwrap();
+    let bob = "dm:bob".parse().unwrap();
+    drop(super::super::bench::write(store, move |tx| {
+        super::filed(tx, 1, "some text")?;
+        super::filed(tx, 2, "more text")?;
+        crate::store::lines::forget_room(tx, &bob)?;
+        super::filed(tx, 3, "the last")
+    }));
+    assert!(messaging_store::Store::is_sound(&path, &LAYOUT).unwrap());
 }

@@ -140,6 +140,7 @@ fn daemon(path: &Path, lines: u64) -> Loop<DaemonEngine> {
         config: Config::default(),
         unknown_keys: Vec::new(),
         identity: Some(keys),
+        pairing: None,
         pid: 1,
         version: "0.0.0",
     };

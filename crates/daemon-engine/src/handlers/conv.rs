@@ -16,9 +16,9 @@ use crate::dealings;
 use crate::engine::DaemonEngine;
 use crate::input::Out;
 use crate::store::dealings::Part;
+use crate::store::kv;
 use crate::store::lines::{self, Paging};
 use crate::store::rooms::{self, RoomKey};
-use crate::store::kv;
 use crate::work::{Halt, Step, Work};
 
 /// One page of a conversation, oldest first. Nothing is marked, and nobody hears of it.

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::later::{card, contact, directory, grant, identity, request, wake};
 use super::{
-    Answer, Call, Handled, agents, channel, contacts, conv, daemon, device, events, inbox, item, mail, msg,
-    no_session, notice, people, person, screen, search, sent, session, task, team,
+    Answer, Call, Handled, agents, channel, contacts, conv, daemon, device, events, inbox, item,
+    mail, msg, no_session, notice, people, person, screen, search, sent, session, task, team,
 };
 use crate::engine::DaemonEngine;
 use crate::input::{ConnId, Tier};

@@ -44,7 +44,7 @@ pub(crate) fn find(
     let mut found = Vec::new();
     let mut see = |row: &messaging_store::Row<'_>| {
         // The text may hold the trigrams of a term and not the short terms beside it.
-        if terms.are_in(&row.get::<_, String>(FOLD)?) {
+        if terms.are_in(row.get_ref(FOLD)?.as_str()?) {
             found.push(read(row)?);
         }
         Ok(found.len() < limit)

@@ -104,6 +104,11 @@ impl Client {
         self
     }
 
+    /// Whether the connection is over, so that every further call fails.
+    pub fn has_ended(&self) -> bool {
+        lock(&self.pending).ended
+    }
+
     /// Which daemon this is.
     pub fn hello(&self) -> &Hello {
         &self.hello

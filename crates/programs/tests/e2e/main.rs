@@ -6,6 +6,7 @@
     reason = "every function here is part of a test"
 )]
 
+mod agents;
 mod bodies;
 mod chaos;
 mod delegation;

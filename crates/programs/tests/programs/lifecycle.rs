@@ -84,5 +84,6 @@ fn one_executable_is_every_program() {
     let ran = ran(clean(&folder.path().join("messaging-mcp")).arg("--serve-nothing"));
     assert_eq!(ran.status, 64);
     let ran = crate::run::ran(&mut clean(&folder.path().join("messaging-mcp")));
-    assert_eq!((ran.status, ran.stdout.as_str()), (69, ""));
+    // Its host closed the input before a word.
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""));
 }

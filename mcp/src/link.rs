@@ -1,0 +1,193 @@
+//! The one session of this process with the daemon: made when it is needed, and made again when it was lost.
+//! Spec: §11 "MCP server", D7.1 "Session", "Daemon"
+
+use std::path::PathBuf;
+
+use messaging_client::{Client, ClientError, Events, Place, Socket};
+use messaging_core::code::Code;
+use messaging_core::ids::{ClientKind, SessionName};
+use messaging_core::random::Random;
+use messaging_core::{b64, random};
+use messaging_ipc::call::{EventsSubscribe, SessionRegister};
+use messaging_ipc::event::Event;
+use messaging_ipc::methods::Method;
+use messaging_ipc::params::KeyOnly;
+use messaging_ipc::params::session::Register;
+use messaging_ipc::scalars::{Secret, SessionKey};
+use messaging_ipc::shapes::SessionTier;
+use messaging_runtime::log::{Level, Logger};
+use messaging_tools::link::{AgentLink, LinkError, Session};
+use serde_json::Value;
+use tokio::sync::{Mutex, mpsc};
+
+/// What the tools should know of what happens meanwhile.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// The session is there, perhaps after a gap.
+    Connected,
+    /// Something came in.
+    Event(Box<Event>),
+}
+
+/// Who the session wants to be.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    pub(crate) name: SessionName,
+    pub(crate) agent: ClientKind,
+    pub(crate) ticket_file: Option<PathBuf>,
+}
+
+/// The link. Its key lives as long as the process.
+pub(crate) struct DaemonLink {
+    place: Place,
+    wish: Wish,
+    key: SessionKey,
+    open: Mutex<Option<Open>>,
+    heard: mpsc::Sender<Heard>,
+    log: Logger,
+}
+
+/// A connection that holds the session.
+#[derive(Clone)]
+struct Open {
+    client: Client,
+    session: Session,
+}
+
+impl Open {
+    fn lives(&self) -> bool {
+        !self.client.has_ended()
+    }
+}
+
+/// Bytes of a session key.
+const KEY_BYTES: usize = 32;
+/// The longest ticket file.
+const TICKET_FILE_BYTES: u64 = 16_384;
+
+impl DaemonLink {
+    /// A link with a fresh key. Nothing is connected yet.
+    pub(crate) fn new(
+        place: Place,
+        wish: Wish,
+        heard: mpsc::Sender<Heard>,
+        log: Logger,
+        rng: &mut impl Random,
+    ) -> Result<Self, &'static str> {
+        let key = b64::encode(&random::bytes::<KEY_BYTES>(rng));
+        let key = SessionKey::parse(&key).map_err(|_| "no session key could be made")?;
+        Ok(Self { place, wish, key, open: Mutex::default(), heard, log })
+    }
+
+    /// The connection with the session, made if there is none.
+    async fn open(&self) -> Result<Open, LinkError> {
+        let mut open = self.open.lock().await;
+        if let Some(open) =
+            open.as_ref().filter(|open| open.lives() && open.session.address.is_some())
+        {
+            return Ok(open.clone());
+        }
+        // Before the device is set up a session has no address: it is asked for again.
+        let living = open.take().filter(Open::lives);
+        let made = match living {
+            Some(living) => self.register(living.client).await,
+            None => self.connect().await,
+        };
+        let made = made.map_err(|error| {
+            let code = Value::from(error.code().as_str());
+            self.log.write(Level::Info, "mcp.refused", &[("code", code)]);
+            link_error(&error)
+        })?;
+        *open = Some(made.clone());
+        Ok(made)
+    }
+
+    async fn connect(&self) -> Result<Open, ClientError> {
+        let (client, events) = Client::connect(&self.place, Socket::Agent).await?;
+        let open = self.register(client).await?;
+        tokio::spawn(hear(events, self.heard.clone()));
+        // A reader that is gone is the process ending.
+        let _ = self.heard.send(Heard::Connected).await;
+        self.log.write(Level::Info, "mcp.connected", &[]);
+        Ok(open)
+    }
+
+    async fn register(&self, client: Client) -> Result<Open, ClientError> {
+        let register = Register {
+            key: self.key.clone(),
+            agent: self.wish.agent.clone(),
+            name: Some(self.wish.name.clone()),
+            tier: Some(SessionTier::Pull),
+            state: None,
+            repo: None,
+            branch: None,
+            doing: None,
+            features: None,
+            host: None,
+            ticket: self.ticket()?,
+        };
+        let registered = client.call::<SessionRegister>(&register).await?;
+        client.call::<EventsSubscribe>(&KeyOnly { key: self.key.clone() }).await?;
+        let session =
+            Session { key: self.key.clone(), name: registered.name, address: registered.address };
+        Ok(Open { client, session })
+    }
+
+    /// The ticket of the host that started this process, as its file says now.
+    fn ticket<const MAX: usize>(&self) -> Result<Option<Secret<MAX>>, ClientError> {
+        let Some(path) = &self.wish.ticket_file else { return Ok(None) };
+        let unreadable = ClientError::Unfit {
+            code: Code::TicketInvalid,
+            message: "the file of the session's ticket cannot be read",
+        };
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_file() && found.len() <= TICKET_FILE_BYTES => {}
+            _ => return Err(unreadable),
+        }
+        let text = std::fs::read_to_string(path).map_err(|_| unreadable.clone())?;
+        Secret::parse(text.trim()).map(Some).map_err(|_| unreadable)
+    }
+}
+
+impl AgentLink for DaemonLink {
+    async fn session(&self) -> Result<Session, LinkError> {
+        Ok(self.open().await?.session)
+    }
+
+    async fn call(&self, method: Method, params: Value) -> Result<Value, LinkError> {
+        let open = self.open().await?;
+        let result = open.client.call_raw(method.name(), Some(params.clone()), None).await;
+        match result {
+            Ok(value) => Ok(value),
+            Err(ClientError::Unavailable(_)) if !open.lives() && may_repeat(method) => {
+                // The daemon went away under the call: a new one may be there already.
+                let open = self.open().await?;
+                let result = open.client.call_raw(method.name(), Some(params), None).await;
+                result.map_err(|error| link_error(&error))
+            }
+            Err(error) => Err(link_error(&error)),
+        }
+    }
+}
+
+/// Whether a call may be made twice: it only looks, or says so by its key, or ends where it began.
+fn may_repeat(method: Method) -> bool {
+    method != Method::TaskUpdate
+}
+
+/// Passes events on until the connection ends.
+async fn hear(mut events: Events, heard: mpsc::Sender<Heard>) {
+    while let Some(event) = events.next().await {
+        if heard.send(Heard::Event(Box::new(event))).await.is_err() {
+            break;
+        }
+    }
+}
+
+fn link_error(error: &ClientError) -> LinkError {
+    let field = match error {
+        ClientError::Refused(refused) => refused.data.as_ref().and_then(|data| data.field.clone()),
+        _ => None,
+    };
+    LinkError { code: error.code(), message: error.message().into_owned(), field }
+}

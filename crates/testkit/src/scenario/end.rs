@@ -170,6 +170,14 @@ impl Scenario {
                 found.push(format!("machine {number} is a member and does not know it"));
             }
         }
+        let is_somebodys = |member: &str| {
+            self.world.daemons().iter().any(|daemon| {
+                daemon.files.identity().is_some_and(|keys| keys.machine().as_str() == member)
+            })
+        };
+        for ghost in chain.members.iter().filter(|member| !is_somebodys(member)) {
+            found.push(format!("{ghost} is a member, and nobody has its keys"));
+        }
     }
 
     /// Every promise was kept, or ended with a code.

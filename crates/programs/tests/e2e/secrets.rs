@@ -112,6 +112,8 @@ fn bodies_keys_and_tickets_stay_where_they_belong() {
 fn a_senders_copy_is_in_its_own_store_and_goes_into_an_export_to_the_byte() {
     let house = House::new();
     let (alice, bob) = house.two();
+    // From here on the mailbox is there.
+    bob.json(&["inbox"]);
     let body = "a-body-that-alice-keeps <script>alert(1)</script>\u{1b}[2J";
     let sent = alice.json(&["send", "bob/cli@desk", body]);
     let id = sent["envelopeId"].as_str().unwrap();

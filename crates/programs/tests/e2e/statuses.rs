@@ -147,6 +147,7 @@ fn agent_methods() -> Vec<Called> {
         ("device.bind", json!({"token": "t"}), Some((1, "invalid_state"))),
         ("contacts.list", json!({}), None),
         ("msg.send", json!({"key": key, "to": "bob/api", "parts": [{"text": "x"}]}), no_session),
+        ("sent.list", json!({"key": key}), no_session),
         ("inbox.list", json!({"key": key}), no_session),
         ("inbox.get", json!({"key": key, "id": id}), no_session),
         ("inbox.ack", json!({"key": key, "ids": [id], "stage": "read"}), no_session),

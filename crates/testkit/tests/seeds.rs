@@ -44,8 +44,11 @@ fn two_hundred_seeds_hold() {
     // A run in which nothing happens proves nothing.
     let promised: usize = reports.iter().map(|report| report.promised).sum();
     let arrived: usize = reports.iter().map(|report| report.arrived).sum();
+    let tasks: usize = reports.iter().map(|report| report.tasks).sum();
     assert!(promised > 2_000, "{promised} messages were promised");
-    assert!(arrived * 10 > promised * 9, "{arrived} of {promised} arrived");
+    assert!(tasks > 1_000, "{tasks} tasks were asked for");
+    // What is said about a task that ends meanwhile is refused.
+    assert!(arrived * 10 > promised * 8, "{arrived} of {promised} arrived");
 }
 
 #[test]

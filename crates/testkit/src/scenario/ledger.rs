@@ -67,6 +67,9 @@ pub(super) struct Ledger {
     /// Machines that somebody tried to remove.
     may_be_removed: BTreeSet<usize>,
     arrived: usize,
+    /// Messages that their daemons took and refused in one: a chain that would widen, or the guard of a
+    /// session of the same machine.
+    refused: BTreeSet<String>,
 }
 
 /// Stages in order; the two final ones stand apart.
@@ -135,6 +138,9 @@ impl Ledger {
             && *held != id
         {
             watch.violation(format!("{} was promised under two ids", message.token));
+        }
+        if result["results"][0]["stage"] == "rejected" {
+            self.refused.insert(id.clone());
         }
         message.fate = Fate::Promised(id.clone());
         self.by_envelope.insert(id, index);
@@ -221,6 +227,6 @@ impl Ledger {
     }
 
     pub(super) fn counts(&self) -> (usize, usize) {
-        (self.by_envelope.len(), self.arrived)
+        (self.by_envelope.len() - self.refused.len(), self.arrived)
     }
 }

@@ -7,18 +7,21 @@ use std::time::Duration;
 use messaging_client::{Client, Events};
 use messaging_core::b64;
 use messaging_core::code::Code;
-use messaging_core::ids::{ClientKind, Label, RelayUrl, RosterPerson, SessionName, TeamName};
+use messaging_core::ids::{
+    ClientKind, Label, PersonId, RelayUrl, RosterPerson, SessionName, TeamName,
+};
 use messaging_core::jcs;
 use messaging_core::random;
 use messaging_core::stage::Stage;
 use messaging_ipc::call;
 use messaging_ipc::event::Event;
+use messaging_ipc::params::consent::{SetGrant, Subject};
 use messaging_ipc::params::inbox::ReadItem;
 use messaging_ipc::params::session::Register;
 use messaging_ipc::params::{KeyOnly, Nothing, msg, team};
 use messaging_ipc::results::inbox::ItemRead;
 use messaging_ipc::scalars::{Count, List, Secret, SessionKey, Target};
-use messaging_ipc::shapes::{InboxItem, Part, SessionState, SessionTier};
+use messaging_ipc::shapes::{Ask, InboxItem, Part, SessionState, SessionTier};
 use messaging_runtime::entropy::SystemRandom;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -196,6 +199,17 @@ async fn invite(alice: &Side, bob: &Side, teller: &mut Teller<'_>) -> Result<(),
     let joined =
         bob.call::<call::TeamJoin>(&team::Join { ticket, label: Label::parse("laptop")? }).await?;
     teller.fact("bob", format!("{}@{}, member", joined.person, joined.label));
+    let open = SetGrant {
+        subject: Subject { person: Some(PersonId::parse("alice")?), channel: None },
+        chat: None,
+        agent_mail: None,
+        ask: Some(Ask::Open),
+        trusted_until: None,
+        trust: None,
+        discoverable: None,
+    };
+    bob.call::<call::GrantSet>(&open).await?;
+    teller.fact("bob", "lets Alice's agents write to his without asking him each time");
     Ok(())
 }
 

@@ -77,6 +77,22 @@ pub struct DelegationSummary {
 }
 
 impl DelegationSummary {
+    /// The summary of a chain, whose grants are not verified here; `None` for an empty one.
+    #[must_use]
+    pub fn of(grants: &[DelegationGrant]) -> Option<Self> {
+        let (root, last) = (grants.first()?, grants.last()?);
+        let mut addresses = Vec::with_capacity(grants.len().saturating_add(1));
+        addresses.push(root.from.clone());
+        addresses.extend(grants.iter().map(|grant| grant.to.clone()));
+        Some(Self {
+            addresses,
+            depth: u8::try_from(grants.len()).ok()?,
+            max_depth: grants.iter().map(|grant| grant.max_depth).min()?,
+            scope: last.scope.as_ref().map(|scope| scope.to_vec()),
+            exp: grants.iter().map(|grant| grant.exp).min()?,
+        })
+    }
+
     /// Whose sessions the chain went through: the root's person first, the executor's last, repeated where a person is.
     pub fn persons(&self) -> impl Iterator<Item = &str> {
         self.addresses.iter().map(SessionAddress::person)

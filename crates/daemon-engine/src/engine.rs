@@ -16,6 +16,7 @@ use crate::budgets::Budgets;
 use crate::calls::Calls;
 use crate::chats::Pace;
 use crate::config::Config;
+use crate::consent::{self, Consent};
 use crate::events::{ConfigKey, LogEvent};
 use crate::flows::{self, Flows};
 use crate::home::{Home, Ready};
@@ -92,6 +93,7 @@ pub struct DaemonEngine {
     pub(crate) loop_guard: LoopGuard,
     pub(crate) pace: Pace,
     pub(crate) presence: Presence,
+    pub(crate) consent: Consent,
     pub(crate) appends: Appends,
     pub(crate) ipc: Ipc,
     pub(crate) calls: Calls,
@@ -150,6 +152,7 @@ impl DaemonEngine {
             loop_guard: LoopGuard::new(),
             pace: Pace::default(),
             presence: Presence::default(),
+            consent: Consent::default(),
             appends: Appends::default(),
             ipc: Ipc::default(),
             calls: Calls::default(),
@@ -183,6 +186,7 @@ impl DaemonEngine {
     /// Reads again what memory holds of the store.
     fn reload(&mut self, view: &View<'_>) -> Result<(), StoreError> {
         self.home.machine = kv::machine(view)?;
+        self.consent.look();
         if self.home.machine.is_some() {
             self.realm.reload(view)?;
         } else {
@@ -225,6 +229,7 @@ impl DaemonEngine {
         link::tend(self, work)?;
         inbound::tend(self, work)?;
         appends::tend(self, work)?;
+        consent::signers::tend(self, work)?;
         outbox::flush(self, work)?;
         presence::tend(self, work)
     }

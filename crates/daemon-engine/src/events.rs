@@ -218,8 +218,14 @@ log_events! {
     InboundDropped "inbound.dropped" Info { device: Option<MachineId>, r#type: &'static str, code: Code }
     /// An envelope was answered with a rejection.
     InboundRejected "inbound.rejected" Info { device: MachineId, r#type: &'static str, code: Code }
+    /// An ask waits for the person's answer.
+    InboundHeld "inbound.held" Info { device: MachineId }
     /// An envelope was refused because this build has no place for it.
     InboundNotYet "inbound.not_yet" Info { device: MachineId, kind: &'static str }
+    /// A grant from another device of the person was not taken.
+    GrantSkipped "grant.skipped" Warn { device: MachineId, code: Code }
+    /// Grants of a removed device were signed anew; `lapsed` counts those of which a part waits for the person.
+    GrantsResigned "grant.resigned" Info { kept: u64, lapsed: u64 }
     /// A sent envelope ended without being relayed.
     OutboxFinal "outbox.final" Info { id: Ulid, code: Code }
     /// A sent envelope expired in the outbox.

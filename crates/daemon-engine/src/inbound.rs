@@ -8,6 +8,7 @@ mod file;
 mod judge;
 mod line;
 mod not_yet;
+mod release;
 mod task;
 mod waiting;
 
@@ -24,7 +25,9 @@ use crate::link;
 use crate::store::evidence;
 use crate::work::Work;
 
+pub(crate) use file::preview;
 use judge::{Outcome, Via};
+pub(crate) use release::{Released, release};
 use waiting::{Waiting, WaitingRoom};
 
 /// What waits to be judged.

@@ -8,7 +8,8 @@
 //! # The link to the relay
 //! `link` (the conversation), `realm` (the roster and its alarms), `appends` (entries of this machine), `inbound` (what
 //! arrives, in §5's order), `outbound` and `outbox` (what is said), `receipts` and `stages` (how far things came), `tasks`
-//! (work between agents, each side's record), `ancestry` (how much one beginning may set off), `presence`.
+//! (work between agents, each side's record), `ancestry` (how much one beginning may set off), `consent` (what the person
+//! lets in), `presence`.
 //! # The clients
 //! `chats` (the person's lines and channels), `consent` (what the person takes), `notices` (what they are told), `ipc` and
 //! `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait), `sessions`,

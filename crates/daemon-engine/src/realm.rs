@@ -254,7 +254,11 @@ fn changed(
     applied: &Applied,
 ) -> Result<(), StoreError> {
     engine.realm.unpause();
+    engine.consent.look();
     if let Some(removed) = &applied.removed {
+        if engine.own().is_some_and(|(_, own)| is_person(&removed.person, &own)) {
+            engine.consent.parted();
+        }
         engine.realm.online.remove(&removed.machine);
         presence::delete(work.tx, &removed.machine)?;
         chats::gone(engine, work, &removed.machine)?;

@@ -11,6 +11,8 @@ mod columns;
 pub(crate) mod copies;
 pub(crate) mod dealings;
 pub(crate) mod evidence;
+pub(crate) mod grants;
+pub(crate) mod held;
 pub(crate) mod idempotency;
 pub(crate) mod inbox;
 pub(crate) mod kv;

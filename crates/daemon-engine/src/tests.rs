@@ -6,6 +6,7 @@ mod archive;
 pub(crate) mod bench;
 mod budget;
 mod chats;
+mod consent;
 mod dealings;
 mod faults;
 pub(crate) mod forge;

@@ -4,6 +4,7 @@
 use messaging_core::time::Mono;
 use messaging_store::{StoreError, View};
 
+use crate::consent::{grants, holds};
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
 use crate::store::{seen, suggestions, sweep};
@@ -52,6 +53,8 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         seen::forget(work.tx, work.wall())?;
         sessions::sweep(engine, work)?;
         suggestions::forget_gone(work.tx)?;
+        holds::expire(work)?;
+        grants::warn(engine, work)?;
         stages::expire(engine, work)?;
         executor::repeat(engine, work)?;
         executor::time_out(engine, work)?;
@@ -61,6 +64,7 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
     }
     if engine.timers.retention <= now {
         engine.timers.retention = now.plus(RETENTION_MS);
+        engine.consent.look();
         let rows = sweep::run(work.tx, &engine.config.retention, work.wall())?;
         if rows > 0 {
             engine.timers.swept = true;

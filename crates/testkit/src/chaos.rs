@@ -176,6 +176,14 @@ impl House {
         )?;
         let invited = Caller(daemons[0].ipc()?).call("team.invite", &json!({"person": guest}))?;
         bob.call("team.join", &json!({"ticket": invited["ticket"], "label": desk}))?;
+        // Nobody asks first whether these two may write to each other.
+        for (daemon, other) in daemons.iter().zip([guest, founder]) {
+            let mut ipc = daemon.ipc()?;
+            let open = json!({"subject": {"person": other}, "ask": "open"});
+            until("the other person", PATIENCE, || {
+                Ok(ipc.call("grant.set", &open)?.is_ok().then_some(()))
+            })?;
+        }
         for (who, daemon) in daemons.iter().enumerate() {
             Caller(daemon.ipc()?).call("session.register", &agent::registration(who))?;
         }

@@ -6,6 +6,7 @@
 mod absence;
 mod agents;
 mod chaos;
+mod consent;
 mod end;
 mod jobs;
 mod ledger;
@@ -81,6 +82,8 @@ struct Seat {
     ticket: Option<String>,
     /// A founding, joining or looking is under way.
     busy: bool,
+    /// Whose agents this person lets ask theirs, as said on this machine.
+    welcomed: Vec<String>,
 }
 
 /// What a request was for.
@@ -101,6 +104,9 @@ enum Asked {
     Join(usize),
     Remove { target: usize },
     TeamAct,
+    Welcome { seat: usize, person: String },
+    Requests(usize),
+    Answered,
 }
 
 /// What somebody wants to be reminded of.
@@ -118,6 +124,7 @@ enum Reminder {
     Cancel(usize, usize),
     Return,
     Heal(chaos::Mend),
+    Consent(usize),
 }
 
 impl Scenario {
@@ -187,7 +194,6 @@ impl Scenario {
     }
 
     fn set_up(&mut self) {
-        const NAMES: [&str; 5] = ["alice", "bob", "carol", "dave", "erin"];
         for number in 0..self.profile.machines {
             // A few seconds apart, as clocks are.
             let offset = i64::try_from(self.dice.below(8_000)).unwrap_or(0) - 4_000;
@@ -195,7 +201,7 @@ impl Scenario {
             let (delay, worst) = self.profile.delay;
             let quality = crate::network::Quality { delay, worst };
             self.world.network_mut().set_quality(machine, quality);
-            let person = NAMES.get(number % self.profile.persons).copied().unwrap_or("alice");
+            let person = PERSONS.get(number % self.profile.persons).copied().unwrap_or("alice");
             self.seats.push(Seat {
                 person: person.to_owned(),
                 label: format!("box-{number}"),
@@ -204,7 +210,9 @@ impl Scenario {
                 machine: None,
                 ticket: None,
                 busy: false,
+                welcomed: Vec::new(),
             });
+            self.remind(2_000, Reminder::Consent(number));
             let delay = self.dice.below(500);
             self.world.start(Party::Daemon(machine), delay);
         }
@@ -252,6 +260,7 @@ impl Scenario {
             Reminder::Cancel(agent, job) => self.give_up(agent, job),
             Reminder::Return => self.return_absent(),
             Reminder::Heal(mend) => self.mend(mend),
+            Reminder::Consent(seat) => self.consents(seat),
         }
     }
 
@@ -345,7 +354,9 @@ impl Scenario {
             Asked::Look(seat) => self.looked(seat, result),
             Asked::Invite { to } => self.invited(to, result),
             Asked::Remove { target } => self.removed(target),
-            Asked::Subscribe(_) | Asked::Cancel | Asked::TeamAct => {}
+            Asked::Welcome { seat, person } => self.welcomed(seat, person),
+            Asked::Requests(seat) => self.requests_listed(seat, result),
+            Asked::Subscribe(_) | Asked::Cancel | Asked::TeamAct | Asked::Answered => {}
         }
     }
 
@@ -373,7 +384,12 @@ impl Scenario {
                     self.world.watch.violation(format!("an inbox call was refused: {code}"));
                 }
             }
-            Asked::Invite { .. } | Asked::Remove { .. } | Asked::TeamAct => {}
+            Asked::Invite { .. }
+            | Asked::Remove { .. }
+            | Asked::TeamAct
+            | Asked::Welcome { .. }
+            | Asked::Requests(_)
+            | Asked::Answered => {}
         }
     }
 
@@ -386,5 +402,7 @@ impl Scenario {
     }
 }
 
+/// Who there may be.
+const PERSONS: [&str; 5] = ["alice", "bob", "carol", "dave", "erin"];
 /// The longest that a run goes on before it is healed, ms.
 const LONGEST_RUN: At = 30 * 60_000;

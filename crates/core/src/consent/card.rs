@@ -41,7 +41,7 @@ pub struct ContactCard {
 }
 
 /// What the holder of a card may send.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CardCan {
     /// Lines.

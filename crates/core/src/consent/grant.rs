@@ -22,7 +22,7 @@ pub struct ConsentGrant {
     pub v: Version,
     /// The realm.
     pub realm: Hash,
-    /// The grant's id, kept through every later version of it.
+    /// The grant's id, kept when another device signs it anew.
     pub id: Ulid,
     /// Whose grant it is.
     pub person: PersonId,

@@ -66,7 +66,7 @@ pub fn verify_chain(
         check_place(grant, before.as_ref())?;
         before = Some((grant, grant_hash(raw)?));
     }
-    let summary = summary(&grants).ok_or(shape)?;
+    let summary = DelegationSummary::of(&grants).ok_or(shape)?;
     if summary.depth > summary.max_depth {
         return Err(Failure::new(Code::Forbidden, "delegation.maxDepth"));
     }
@@ -130,21 +130,6 @@ fn check_hop(last: &DelegationGrant, hop: &Hop<'_>) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// What is kept of a chain; `None` for an empty one.
-fn summary(grants: &[DelegationGrant]) -> Option<DelegationSummary> {
-    let (root, last) = (grants.first()?, grants.last()?);
-    let mut addresses = Vec::with_capacity(grants.len().saturating_add(1));
-    addresses.push(root.from.clone());
-    addresses.extend(grants.iter().map(|grant| grant.to.clone()));
-    Some(DelegationSummary {
-        addresses,
-        depth: u8::try_from(grants.len()).ok()?,
-        max_depth: grants.iter().map(|grant| grant.max_depth).min()?,
-        scope: last.scope.as_ref().map(|scope| scope.to_vec()),
-        exp: grants.iter().map(|grant| grant.exp).min()?,
-    })
 }
 
 /// Makes the chain that a task request carries: `held` and one more grant, or a root alone.

@@ -12,10 +12,11 @@ use messaging_ipc::scalars::SessionKey;
 use messaging_store::StoreError;
 use serde_json::Value;
 
-use super::later::{card, contact, directory, grant, identity, request, wake};
+use super::later::{card, directory, identity, wake};
 use super::{
-    Answer, Call, Handled, agents, channel, contacts, conv, daemon, device, events, inbox, item,
-    mail, msg, no_session, notice, people, person, screen, search, sent, session, task, team,
+    Answer, Call, Handled, agents, channel, contact, contacts, conv, daemon, device, events, grant,
+    inbox, item, mail, msg, no_session, notice, people, person, request, screen, search, sent,
+    session, task, team,
 };
 use crate::engine::DaemonEngine;
 use crate::input::{ConnId, Tier};

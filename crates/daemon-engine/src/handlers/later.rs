@@ -51,20 +51,6 @@ later_methods! {
         DeviceLoginCancel login_cancel,
         DeviceApprove approve,
     }
-    grant {
-        GrantList list,
-        GrantSet set,
-        GrantSetPreview set_preview,
-    }
-    request {
-        RequestList list,
-        RequestAnswer answer,
-        RequestAnswerPreview answer_preview,
-    }
-    contact {
-        ContactRequest request,
-        ContactRequestPreview request_preview,
-    }
     card { CardGet get, }
     identity {
         IdentityReplacePreview replace_preview,

@@ -41,7 +41,7 @@ pub(super) fn take(
     let from = &envelope.from.person;
     let is_change = conv.is_some_and(|conv| conv.op != ChannelOp::Post);
     let what = if is_change { Arrived::Change } else { Arrived::Line { agent: agent.is_some() } };
-    let silent = match consent::judge(&own, from, &what, work.wall()) {
+    let silent = match consent::judge(engine, work.tx, from, &what, work.wall())? {
         Decision::Deliver { silent, .. } => silent,
         Decision::Refuse(code) => return Ok(Err(code)),
         // Only what asks for something is held.

@@ -8,12 +8,14 @@ use messaging_core::ids::{PersonId, SessionAddress, Ulid};
 use messaging_core::jcs;
 use messaging_core::payload::{TaskArtifactUpdate, TaskCancel, TaskStatusUpdate};
 use messaging_core::receipt::{Receipt, ReceiptStage};
+use messaging_core::roster::Member;
 use messaging_core::task::TaskState;
 use messaging_ipc::shapes::TaskRole;
 use messaging_store::StoreError;
 use serde_json::Value;
 
-use super::file::{Admitted, Arrived, Filed, admit, keep};
+use super::file::{Admitted, Arrived, Filed, Tie, Verdict, admit, keep};
+use crate::consent::holds;
 use crate::engine::DaemonEngine;
 use crate::receipts;
 use crate::store::tasks::{Contents, TaskRow};
@@ -30,18 +32,36 @@ pub(super) fn request(
     if executor::of(work, id)?.is_some() {
         return Ok(Err(Code::InvalidRequest));
     }
-    let admitted = match admit(engine, work, letter)? {
-        Ok(admitted) => admitted,
-        Err(code) => return Ok(Err(code)),
-    };
-    let chain = match verified_chain(engine, work, letter, &admitted, id) {
+    match admit(engine, work, letter, Tie::ByReply)? {
+        Verdict::In(admitted) => begin(engine, work, letter, admitted, id, true),
+        Verdict::Hold { sender, session } => {
+            // A chain that does not hold now is refused now: the person is asked nothing in vain.
+            match verified_chain(engine, work, letter, &sender, id) {
+                Ok(_) => holds::keep(engine, work, &letter.asked(&session)),
+                Err(code) => Ok(Err(code)),
+            }
+        }
+        Verdict::Refuse(code) => Ok(Err(code)),
+    }
+}
+
+/// Begins a task that was let in, once its chain holds.
+pub(super) fn begin(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    letter: &Arrived<'_>,
+    admitted: Admitted,
+    id: &Ulid,
+    tells: bool,
+) -> Result<Filed, StoreError> {
+    let chain = match verified_chain(engine, work, letter, &admitted.sender, id) {
         Ok(chain) => chain,
         Err(code) => return Ok(Err(code)),
     };
     let (row, contents) = record(work, letter, &admitted, *id, &chain);
-    let grants = letter.opened.raw.get("delegation").cloned().unwrap_or_default();
+    let grants = letter.raw.get("delegation").cloned().unwrap_or_default();
     // The item first: whoever hears of the task can read it.
-    keep(engine, work, letter, admitted, Some(chain))?;
+    keep(engine, work, letter, admitted, Some(chain), tells)?;
     executor::begin(engine, work, &row, &contents, &grants)?;
     Ok(Ok(()))
 }
@@ -51,13 +71,12 @@ fn verified_chain(
     engine: &DaemonEngine,
     work: &Work<'_, '_>,
     letter: &Arrived<'_>,
-    admitted: &Admitted,
+    sender: &Member,
     id: &Ulid,
 ) -> Result<Value, Code> {
-    let chain = letter.opened.raw.get("delegation").ok_or(Code::InvalidRequest)?;
+    let chain = letter.raw.get("delegation").ok_or(Code::InvalidRequest)?;
     let view = engine.realm.view().ok_or(Code::NotMember)?;
     let me = engine.ready().map_err(|failure| failure.code)?.me;
-    let sender = &admitted.sender;
     let from = SessionAddress::new(&PersonId::from(&sender.person), letter.from, &sender.label);
     let to = SessionAddress::new(&PersonId::from(&me.person), letter.to, &me.label);
     let hop = Hop { device: &sender.machine, from: &from, to: &to, task: id };
@@ -115,15 +134,17 @@ pub(super) fn follow_up(
     let Some(row) = known.filter(|row| row.peer_device == letter.envelope.from.device) else {
         return Ok(Err(Code::NotFound));
     };
-    let admitted = match admit(engine, work, letter)? {
-        Ok(admitted) => admitted,
-        Err(code) => return Ok(Err(code)),
+    let admitted = match admit(engine, work, letter, Tie::FollowUp)? {
+        Verdict::In(admitted) => admitted,
+        // An answer is never held.
+        Verdict::Hold { .. } => return Ok(Err(Code::Refused)),
+        Verdict::Refuse(code) => return Ok(Err(code)),
     };
     let taken = match judged(follow_ups::admit(work, row, letter.to, &admitted.message))? {
         Ok(taken) => taken,
         Err(refusal) => return Ok(Err(refusal.as_code())),
     };
-    keep(engine, work, letter, admitted, None)?;
+    keep(engine, work, letter, admitted, None, true)?;
     follow_ups::arrived(engine, work, taken)?;
     Ok(Ok(()))
 }

@@ -104,6 +104,7 @@ pub(super) fn ready(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Resul
     engine.presence.linked();
     engine.outbox.linked();
     appends::linked(engine);
+    engine.consent.look();
     inbound::resume(engine, work)
 }
 

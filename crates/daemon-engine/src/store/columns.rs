@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use messaging_core::code::Failure;
 use messaging_core::time::Ms;
 use messaging_store::Row;
 use messaging_store::types::Type;
@@ -99,6 +100,12 @@ impl<'r, 's> Columns<'r, 's> {
     /// JSON of any shape.
     pub(super) fn any_json(&mut self) -> Read<Value> {
         self.json()
+    }
+
+    /// JSON that was checked before it was kept.
+    pub(super) fn held<T>(&mut self, read: impl FnOnce(Value) -> Result<T, Failure>) -> Read<T> {
+        let value = self.any_json()?;
+        read(value).map_err(|_| self.damaged())
     }
 
     /// A count; a negative number is a damaged store.

@@ -27,7 +27,7 @@ impl ItemKind {
         }
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         [Self::Message, Self::Task].into_iter().find(|kind| kind.as_str() == text)
     }
 }

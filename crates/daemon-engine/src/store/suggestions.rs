@@ -1,11 +1,49 @@
-//! `suggestions`: whom the person's own agents wish them to contact.
-//! Spec: §6.9, D3.11 "Suggestions"
+//! `suggestions`: an own agent's wish that the person contact somebody of another organisation.
+//! Spec: §6.9 "Message requests", D3.11
 
 use messaging_core::ids::{SessionName, Ulid};
 use messaging_core::time::Ms;
-use messaging_store::{StoreError, Tx, View, params};
+use messaging_store::{Row, StoreError, Tx, View, params};
 
-use super::columns::Columns;
+use super::columns::{Columns, Read};
+
+/// One suggestion. Its id is that of the line that it came with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SuggestionRow {
+    pub(crate) id: Ulid,
+    /// The agent that suggests.
+    pub(crate) agent: SessionName,
+    /// Whom to contact.
+    pub(crate) email: String,
+    pub(crate) at: Ms,
+}
+
+const COLUMNS: &str = "id, agent, email, at";
+
+fn read(row: &Row<'_>) -> Read<SuggestionRow> {
+    let mut c = Columns::of(row);
+    Ok(SuggestionRow { id: c.value()?, agent: c.value()?, email: c.text()?, at: c.ms()? })
+}
+
+/// The suggestion of an id.
+pub(crate) fn get(view: &View<'_>, id: &Ulid) -> Result<Option<SuggestionRow>, StoreError> {
+    view.row(
+        &format!("SELECT {COLUMNS} FROM suggestions WHERE id = ?1"),
+        params![id.as_str()],
+        read,
+    )
+}
+
+/// Every suggestion, oldest first.
+pub(crate) fn all(view: &View<'_>) -> Result<Vec<SuggestionRow>, StoreError> {
+    view.rows(&format!("SELECT {COLUMNS} FROM suggestions ORDER BY at, id"), (), read)
+}
+
+/// Drops a suggestion that was dismissed or followed.
+pub(crate) fn delete(tx: &mut Tx<'_>, id: &Ulid) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM suggestions WHERE id = ?1", params![id.as_str()])?;
+    Ok(())
+}
 
 /// How many wait: of everybody, and of one agent.
 pub(crate) fn counts(view: &View<'_>, agent: &SessionName) -> Result<(u64, u64), StoreError> {

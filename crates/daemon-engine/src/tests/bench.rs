@@ -1,8 +1,9 @@
 //! Daemons and a relay in one test, on one clock that only the test moves.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use messaging_core::ids::{Label, MachineId, PersonId, RelayUrl, Req, RosterPerson};
+use messaging_core::consent::{AskLevel, GrantDraft, Levels, Subject, VerifiedGrant};
+use messaging_core::ids::{Label, MachineId, PersonId, RelayUrl, Req, RosterPerson, Ulid};
 use messaging_core::jcs;
 use messaging_core::roster::{Member, Op, Role, Roster, sign_genesis};
 use messaging_core::testing::SeededRandom;
@@ -22,7 +23,7 @@ use crate::events::LogEvent;
 use crate::identity::IdentityFile;
 use crate::input::{ConnId, In, LinkFault, LinkId, Out, Tier};
 use crate::pairing::PairingFile;
-use crate::store::{LAYOUT, kv, roster};
+use crate::store::{LAYOUT, grants, kv, roster};
 
 /// When every test begins.
 pub(crate) const START: Now = Now { wall: Ms(1_800_000_000_000), mono: Mono(1_000_000) };
@@ -104,10 +105,26 @@ impl Bench {
 
     /// The same with a relay that does not answer yet.
     pub(crate) fn offline(names: &[(&str, &str)]) -> Self {
+        Self::founded(names, true)
+    }
+
+    /// A team whose daemons are connected, and whose persons have said nothing about each other.
+    pub(crate) fn reserved(names: &[(&str, &str)]) -> Self {
+        let mut bench = Self::founded(names, false);
+        bench.relay.up = true;
+        bench.advance(1_000);
+        bench
+    }
+
+    /// A team; its persons let each other's agents ask theirs, or have said nothing.
+    fn founded(names: &[(&str, &str)], open: bool) -> Self {
         let (roster, keys) = team(names);
         let mut bench = Self { now: START, daemons: Vec::new(), relay: Relay::new(roster.clone()) };
         for (seed, keys) in keys.into_iter().enumerate() {
-            let store = home(&roster, &keys);
+            let mut store = home(&roster, &keys);
+            if open {
+                store = opened(store, &roster, &keys);
+            }
             let config = Config { relay: Some(RelayUrl::parse(URL).unwrap()), ..Config::default() };
             bench.daemons.push(Daemon::new(keys, config, seed as u64));
             bench.start(seed, store);
@@ -536,6 +553,35 @@ pub(crate) fn home(verified: &Roster, keys: &IdentityFile) -> Store {
         kv::set(tx, kv::REALM_ID, verified.team_id().unwrap().as_str())?;
         kv::set(tx, kv::IDENTITY_MACHINE, machine.as_str())?;
         kv::set(tx, kv::IDENTITY_CONFIG, &jcs::to_value(&config).unwrap().to_string())
+    })
+}
+
+/// A home whose person lets the agents of everybody else in the team ask theirs, as all their devices know.
+pub(crate) fn opened(store: Store, verified: &Roster, keys: &IdentityFile) -> Store {
+    let me = verified.member(keys.machine()).unwrap();
+    let own = PersonId::from(&me.person);
+    let persons: BTreeSet<&RosterPerson> =
+        verified.members().map(|member| &member.person).collect();
+    let levels = Levels { ask: Some(AskLevel::Open), ..Levels::default() };
+    let said: Vec<VerifiedGrant> = persons
+        .into_iter()
+        .filter(|person| **person != me.person)
+        .zip(1..)
+        .map(|(person, number)| {
+            let subject = Subject::Person(person.into());
+            let id = Ulid::from_parts(START.wall, [number; 10]);
+            let realm = *verified.team_id().unwrap();
+            let draft =
+                GrantDraft { realm, id, person: &own, ts: START.wall, subject: &subject, levels };
+            draft.sign(&keys.identity.signing).unwrap()
+        })
+        .collect();
+    let machines: Vec<MachineId> = verified.members().map(|member| member.machine).collect();
+    write(store, move |tx| {
+        for grant in &said {
+            grants::put(tx, grant)?;
+        }
+        machines.iter().try_for_each(|machine| grants::told(tx, machine, START.wall))
     })
 }
 

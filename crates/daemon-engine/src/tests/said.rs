@@ -172,6 +172,8 @@ fn no_secret_is_said_or_logged() {
     let alice = bench.session(0, "api", json!({"repo": "REPO-WORDS", "doing": "DOING-WORDS"}));
     let bob = bench.session(1, "web", json!({}));
     bench.advance(3_000);
+    let open = json!({"subject": {"person": "alice"}, "ask": "open"});
+    bench.call(1, CONN, "grant.set", open).unwrap();
     let id = bench.send(&alice, "bob/web", "BODY-WORDS");
     bench.ask(&bob, "item.read", json!({"id": id})).unwrap();
     let wrong =

@@ -11,39 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DelegationSummary;
 
-/// What happens to a request to the person's agents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Ask {
-    /// It is delivered.
-    Open,
-    /// The person is asked first.
-    Request,
-    /// It is refused.
-    No,
-}
-
-/// What happens to lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChatLevel {
-    /// Delivered.
-    Open,
-    /// Delivered without a notice.
-    Muted,
-    /// Refused.
-    Blocked,
-}
-
-/// What happens to agents' lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentMail {
-    /// Delivered.
-    Open,
-    /// Refused.
-    Blocked,
-}
+pub use messaging_core::consent::{AgentMailLevel as AgentMail, AskLevel as Ask, ChatLevel};
 
 /// Whom a grant is about, in a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

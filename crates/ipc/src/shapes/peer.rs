@@ -9,8 +9,9 @@ use messaging_core::time::Ms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Ask;
 use crate::scalars::True;
+
+pub use messaging_core::consent::{CardCan as Can, ConsentClass};
 
 /// Who wrote something, on which device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,34 +46,6 @@ pub enum Expect {
     NextTurn,
     /// When the agent is next prompted.
     NextPrompt,
-}
-
-/// How a delivered item came past the recipient's consent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ConsentClass {
-    /// From the person's own agents.
-    #[serde(rename = "self")]
-    Own,
-    /// Delivered, to be answered with care.
-    Guarded,
-    /// From someone the person trusts.
-    Trusted,
-}
-
-/// What a person accepts from this one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Can {
-    /// Lines.
-    pub chat: bool,
-    /// Agents' lines.
-    pub agent_mail: bool,
-    /// Requests to their agents.
-    pub ask: Ask,
-    /// Until when requests run trusted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trusted_until: Option<Ms>,
 }
 
 /// Where a [`Reach`] comes from.

@@ -70,6 +70,8 @@ impl House {
         let machine = self.machine(&format!("{person}-{label}"));
         let ticket = admin.ok(&["team", "invite", person]);
         assert_eq!(machine.join(&ticket, label).status, 0);
+        admin.welcome(person);
+        machine.welcome_all();
         machine
     }
 
@@ -161,6 +163,25 @@ impl Machine {
             .call(method, &params)
             .unwrap()
             .unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Lets a person's agents ask this person's, once this machine knows them. Nobody needs leave to ask their own.
+    pub(crate) fn welcome(&self, person: &str) {
+        let mut ipc = self.ipc();
+        let open = json!({"subject": {"person": person}, "ask": "open"});
+        wait(person, || match ipc.call("grant.set", &open).unwrap() {
+            Ok(_) => Some(()),
+            Err(refused) if refused.code == "invalid_request" => Some(()),
+            Err(_) => None,
+        });
+    }
+
+    /// Lets everybody's agents ask this person's.
+    pub(crate) fn welcome_all(&self) {
+        let list = self.call("team.list", json!({}));
+        for member in list["members"].as_array().unwrap() {
+            self.welcome(member["person"].as_str().unwrap());
+        }
     }
 
     /// Waits until the daemon is connected to its relay. It is told that it may be: how long it would wait by itself is

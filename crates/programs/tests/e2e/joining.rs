@@ -67,6 +67,7 @@ fn a_join_that_was_killed_after_its_redeem_completes_by_itself() {
     bob.start();
     bob.connected();
     assert_eq!(machines(&wired.alice), ["alice@laptop", "bob@desk"]);
+    bob.welcome_all();
     let mut api = bob.agent("api");
     assert_eq!(wired.alice.json(&["send", "bob/api@desk", "welcome"])["stage"], "accepted");
     assert_eq!(api.holds(1), ["welcome"]);

@@ -289,6 +289,7 @@ fn the_longest_names_of_a_team() {
     let guest = house.machine("guest");
     let ticket = founder.ok(&["team", "invite", &"q".repeat(32)]);
     assert_eq!(guest.join(&ticket, &label).status, 0);
+    guest.welcome_all();
     let (mut writer, mut reader) = (founder.agent(&agent), guest.agent(&agent));
     let to = format!("{}/{agent}@{label}", "q".repeat(32));
     let id = writer.send(&to, "between long names");

@@ -17,6 +17,7 @@ fn two_persons_write_to_each_other() {
     let joined = bob.join(invited["ticket"].as_str().unwrap(), "desk");
     assert_eq!(joined.status, 0, "{joined:?}");
     alice.roster("bob's machine", |list| list["members"].as_array().unwrap().len() == 2);
+    bob.welcome_all();
     let status = bob.json(&["status"]);
     assert_eq!(status["status"]["identity"]["person"], "bob");
     assert_eq!(status["status"]["team"]["name"], "garden");

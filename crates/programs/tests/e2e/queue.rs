@@ -31,6 +31,7 @@ fn a_restarted_relay_delivers_a_thousand_queued_envelopes_once_and_in_order() {
     let ticket = runtime.block_on(invited(&url, &mut roster, admin, &mut rng));
     let mut bob = house.machine("bob");
     assert_eq!(bob.join(&ticket, "desk").status, 0);
+    bob.welcome_all();
     // A terminal: the loop guard would end what looks like two agents in a circle.
     bob.terminal("reader");
     bob.stop();

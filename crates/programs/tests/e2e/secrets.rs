@@ -55,6 +55,7 @@ fn bodies_keys_and_tickets_stay_where_they_belong() {
     alice.ok(&[&create[..], &["--label", "laptop"]].concat());
     let ticket = alice.ok(&["team", "invite", "bob"]).trim().to_owned();
     assert_eq!(bob.join(&ticket, "desk").status, 0);
+    bob.welcome_all();
     bob.ok(&["inbox"]);
 
     let body = "the-body-that-only-bob-may-read";

@@ -83,6 +83,10 @@ impl Scenario {
             if waiting > 0 {
                 open.push(format!("{waiting} envelopes in the outbox of machine {number}"));
             }
+            let held = count(&rows, "SELECT count(*) FROM held");
+            if held > 0 {
+                open.push(format!("{held} requests wait for the person at machine {number}"));
+            }
             if head(&rows, "SELECT hash FROM roster ORDER BY seq DESC LIMIT 1") != chain.head {
                 open.push(format!("machine {number} has another head than the relay"));
             }
@@ -126,6 +130,12 @@ impl Scenario {
                 daemon
                     .rows()
                     .is_some_and(|rows| has(&rows, "SELECT 1 FROM inbox WHERE id = ?1", id))
+            }),
+            "held" => self.world.daemons().iter().any(|daemon| {
+                daemon.rows().is_some_and(|rows| {
+                    has(&rows, "SELECT 1 FROM held WHERE id = ?1", id)
+                        || has(&rows, "SELECT 1 FROM seen WHERE id = ?1", id)
+                })
             }),
             "handed_to_agent" => self.ledger.was_perhaps_taken(id),
             "read" => self.ledger.was_perhaps_read(id),

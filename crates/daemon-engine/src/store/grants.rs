@@ -1,0 +1,193 @@
+//! `grants`, `grant_review` and `grant_peers`: what the person allows, what lapsed, and which of their devices know.
+//! Spec: §6.9, D3.13
+//!
+//! A grant is kept as it was signed, one for each subject.
+
+use messaging_core::consent::{Levels, Subject, VerifiedGrant};
+use messaging_core::ids::{ChannelName, MachineId, PersonId, Ulid};
+use messaging_core::time::Ms;
+use messaging_store::{Row, StoreError, Tx, View, params};
+use serde::{Deserialize, Serialize};
+
+use super::columns::{Columns, Read};
+
+/// Levels that lapsed with the device that signed them, and wait for the person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lapsed {
+    pub(crate) subject: Subject,
+    pub(crate) said: LapsedLevels,
+    pub(crate) at: Ms,
+}
+
+/// What a lapsed grant said, and which one it was: a later grant for the subject takes it off the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LapsedLevels {
+    pub(crate) ts: Ms,
+    pub(crate) id: Ulid,
+    #[serde(flatten)]
+    pub(crate) levels: Levels,
+}
+
+fn read(row: &Row<'_>) -> Read<VerifiedGrant> {
+    Columns::of(row).held(VerifiedGrant::held)
+}
+
+/// The grant about a subject.
+pub(crate) fn get(view: &View<'_>, subject: &Subject) -> Result<Option<VerifiedGrant>, StoreError> {
+    view.row("SELECT grant FROM grants WHERE subject = ?1", params![key(subject)], read)
+}
+
+/// Every grant, newest first.
+pub(crate) fn all(view: &View<'_>) -> Result<Vec<VerifiedGrant>, StoreError> {
+    view.rows("SELECT grant FROM grants ORDER BY ts DESC, gid DESC", (), read)
+}
+
+/// The grants that trust somebody, or did.
+pub(crate) fn trusting(view: &View<'_>) -> Result<Vec<VerifiedGrant>, StoreError> {
+    view.rows(
+        "SELECT grant FROM grants WHERE json_extract(grant, '$.trustedUntil') IS NOT NULL",
+        (),
+        read,
+    )
+}
+
+/// The grants of the channels that a person is in, as this machine holds them.
+pub(crate) fn of_channels(
+    view: &View<'_>,
+    person: &PersonId,
+) -> Result<Vec<VerifiedGrant>, StoreError> {
+    let rows = view.rows(
+        "SELECT c.persons, g.grant FROM grants AS g JOIN channels AS c ON g.subject = 'channel:' || c.id",
+        (),
+        |row| {
+            let mut c = Columns::of(row);
+            Ok((c.json::<Vec<PersonId>>()?, c.held(VerifiedGrant::held)?))
+        },
+    )?;
+    let members = rows.into_iter().filter(|(persons, _)| persons.contains(person));
+    Ok(members.map(|(_, grant)| grant).collect())
+}
+
+/// How many grants there are.
+pub(crate) fn count(view: &View<'_>) -> Result<u64, StoreError> {
+    let count = view.row("SELECT count(*) FROM grants", (), |row| Columns::of(row).count())?;
+    Ok(count.unwrap_or_default())
+}
+
+/// Keeps a grant in the place of the one for its subject.
+pub(crate) fn put(tx: &mut Tx<'_>, grant: &VerifiedGrant) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO grants (subject, grant, ts, gid, by_device) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (subject) DO UPDATE SET grant = excluded.grant, ts = excluded.ts, gid = excluded.gid,
+           by_device = excluded.by_device",
+        params![
+            key(&grant.subject),
+            grant.raw().to_string(),
+            grant.ts.as_i64(),
+            grant.id.as_str(),
+            grant.by.as_str()
+        ],
+    )?;
+    Ok(())
+}
+
+/// Drops the grant about a subject.
+pub(crate) fn delete(tx: &mut Tx<'_>, subject: &Subject) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM grants WHERE subject = ?1", params![key(subject)])?;
+    Ok(())
+}
+
+/// Puts what lapsed on the review list.
+pub(crate) fn review(tx: &mut Tx<'_>, lapsed: &Lapsed) -> Result<(), StoreError> {
+    let levels = serde_json::to_string(&lapsed.said).map_err(|_| StoreError::Other)?;
+    tx.execute(
+        "INSERT INTO grant_review (subject, levels, lapsed_at) VALUES (?1, ?2, ?3)
+         ON CONFLICT (subject) DO UPDATE SET levels = excluded.levels, lapsed_at = excluded.lapsed_at",
+        params![key(&lapsed.subject), levels, lapsed.at.as_i64()],
+    )?;
+    Ok(())
+}
+
+/// The review list, newest first.
+pub(crate) fn reviews(view: &View<'_>) -> Result<Vec<Lapsed>, StoreError> {
+    view.rows(
+        "SELECT subject, levels, lapsed_at FROM grant_review ORDER BY lapsed_at DESC, subject",
+        (),
+        |row| {
+            let mut c = Columns::of(row);
+            Ok(Lapsed { subject: c.word(subject)?, said: c.json()?, at: c.ms()? })
+        },
+    )
+}
+
+/// Takes a subject off the review list when this grant is later than what lapsed.
+pub(crate) fn reviewed(tx: &mut Tx<'_>, grant: &VerifiedGrant) -> Result<(), StoreError> {
+    let held = tx.row(
+        "SELECT levels FROM grant_review WHERE subject = ?1",
+        params![key(&grant.subject)],
+        |row| Columns::of(row).json::<LapsedLevels>(),
+    )?;
+    if held.is_some_and(|held| (grant.ts, grant.id) > (held.ts, held.id)) {
+        tx.execute("DELETE FROM grant_review WHERE subject = ?1", params![key(&grant.subject)])?;
+    }
+    Ok(())
+}
+
+/// When each of the person's devices was sent everything.
+pub(crate) fn peers(view: &View<'_>) -> Result<Vec<(MachineId, Ms)>, StoreError> {
+    view.rows("SELECT device, snapshot_at FROM grant_peers", (), |row| {
+        let mut c = Columns::of(row);
+        Ok((c.value()?, c.ms()?))
+    })
+}
+
+/// Notes that a device was sent everything.
+pub(crate) fn told(tx: &mut Tx<'_>, device: &MachineId, at: Ms) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO grant_peers (device, snapshot_at) VALUES (?1, ?2)
+         ON CONFLICT (device) DO UPDATE SET snapshot_at = excluded.snapshot_at",
+        params![device.as_str(), at.as_i64()],
+    )?;
+    Ok(())
+}
+
+/// Forgets which devices were sent everything: each gets it again.
+pub(crate) fn tell_all_again(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM grant_peers", ())?;
+    Ok(())
+}
+
+/// The channel that is held under a local name.
+pub(crate) fn channel_named(
+    view: &View<'_>,
+    name: &ChannelName,
+) -> Result<Option<Ulid>, StoreError> {
+    view.row("SELECT id FROM channels WHERE local_name = ?1", params![name.as_str()], |row| {
+        Columns::of(row).value()
+    })
+}
+
+/// The local name of a channel, while this person is in it.
+pub(crate) fn name_of_channel(
+    view: &View<'_>,
+    id: &Ulid,
+) -> Result<Option<ChannelName>, StoreError> {
+    view.row("SELECT local_name FROM channels WHERE id = ?1", params![id.as_str()], |row| {
+        Columns::of(row).value()
+    })
+}
+
+fn key(subject: &Subject) -> String {
+    match subject {
+        Subject::Person(person) => format!("person:{person}"),
+        Subject::Channel(channel) => format!("channel:{channel}"),
+    }
+}
+
+fn subject(key: &str) -> Option<Subject> {
+    match key.split_once(':')? {
+        ("person", person) => PersonId::parse(person).ok().map(Subject::Person),
+        ("channel", channel) => Ulid::parse(channel).ok().map(Subject::Channel),
+        _ => None,
+    }
+}

@@ -250,6 +250,8 @@ pub(super) fn saved(
             if ok {
                 return adopt(engine, work, guest);
             }
+            // A place whose keys are not on the disk is not taken: the keys wait on, and are claimed again.
+            let guest = Guest { goal: Goal::Claim { until: work.mono() }, ..guest };
             fail(engine, work, guest, Refusal::code(Code::Internal))
         }
         Step::Configuring(waited) if waited == token => {
@@ -391,7 +393,8 @@ fn fail(
     if let Some(reply) = guest.reply.take() {
         reply.refuse(work, refusal);
     }
-    if guest.under_way {
+    let claims = matches!(guest.goal, Goal::Claim { .. });
+    if guest.under_way && !claims {
         // The caller knows that it failed; whether it did is still found out, or the team has a member that nobody is.
         guest.goal = Goal::Settle;
         guest.step = Step::Resting { until: work.mono().plus(LONGEST_REST_MS) };

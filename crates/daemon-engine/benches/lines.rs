@@ -156,7 +156,7 @@ fn write_lines(fill: &Connection, lines: u64, rng: &mut SeededRandom) {
         .prepare(
             "INSERT INTO lines (seq, id, change_seq, room_kind, room_id, person, device, direction, text, fold, bytes, at,
                filed_at)
-             VALUES (?1, ?2, ?1, 'dm', ?3, ?4, ?5, 'in', ?6, ?6, ?7, ?8, ?8)",
+             VALUES (?1, ?2, ?1, 'dm', ?3, ?4, ?5, 'in', ?6, ?6 || char(10, 10), ?7, ?8, ?8)",
         )
         .unwrap();
     let device = messaging_core::ids::MachineId::from_bytes(&[7; 32]);

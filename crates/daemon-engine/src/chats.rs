@@ -46,7 +46,7 @@ pub(crate) struct NewLine {
     pub(crate) truncated: bool,
     pub(crate) state: Option<LineState>,
     pub(crate) at: Ms,
-    /// Whether the person is told of it.
+    /// Whether the person is not told of it.
     pub(crate) silent: bool,
 }
 

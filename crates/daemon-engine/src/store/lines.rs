@@ -81,6 +81,7 @@ pub(crate) fn next_seq(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
 
 /// Adds a line, which is found by `fold`.
 pub(crate) fn insert(tx: &mut Tx<'_>, row: &LineRow, fold: &str) -> Result<(), StoreError> {
+    let fold = search::indexed(fold);
     tx.execute(
         "INSERT INTO lines (id, seq, change_seq, room_kind, room_id, person, device, label, agent, direction, text,
            thread, notice, truncated, state, refused, at, filed_at, fold, bytes)

@@ -123,6 +123,7 @@ CREATE VIRTUAL TABLE lines_found USING fts5(
   fold, content = 'lines', content_rowid = 'seq', tokenize = 'trigram case_sensitive 1'
 );
 INSERT INTO lines_found (lines_found, rank) VALUES ('secure-delete', 1);
+CREATE VIRTUAL TABLE lines_terms USING fts5vocab('lines_found', 'row');
 
 CREATE TABLE line_copies (
   envelope_id TEXT PRIMARY KEY, line_id TEXT NOT NULL, person TEXT NOT NULL, device TEXT NOT NULL, state TEXT NOT NULL,

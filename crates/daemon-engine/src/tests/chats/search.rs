@@ -140,6 +140,41 @@ fn a_large_room_is_searched_like_a_small_one() {
         assert_eq!(hits["hits"][0]["text"], "line number 5017");
     }
     assert_eq!(find(&mut bench, "5099"), ["line number 5099"]);
+    // Terms of one and two characters, in the newest lines, far behind them, and at the end of a text.
+    for (query, count, first) in [
+        ("17", 100, "line number 5017"),
+        ("r 7", 100, "line number 5097"),
+        ("日", 0, ""),
+        ("明日", 0, ""),
+    ] {
+        let found = find(&mut bench, query);
+        assert_eq!(
+            (found.len(), found.first().map_or("", String::as_str)),
+            (count, first),
+            "{query}"
+        );
+    }
+    let store = bench.kill(ALICE);
+    let store = super::super::bench::write(store, |tx| {
+        for n in 0..3_000_u64 {
+            let text = match n {
+                0 => "会議は明日",
+                1 => "q",
+                2 => "xq",
+                _ => "line",
+            };
+            super::filed(tx, 20_000 + n, text)?;
+        }
+        Ok(())
+    });
+    bench.start(ALICE, store);
+    bench.settle();
+    bench.admin(ALICE);
+    assert_eq!(find(&mut bench, "明日"), ["会議は明日"]);
+    assert_eq!(find(&mut bench, "日"), ["会議は明日"]);
+    assert_eq!(find(&mut bench, "q"), ["xq", "q"]);
+    assert_eq!(find(&mut bench, "xq"), ["xq"]);
+    assert_eq!(find(&mut bench, "xz"), Vec::<String>::new());
 }
 
 #[test]

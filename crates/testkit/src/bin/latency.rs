@@ -88,6 +88,11 @@ fn measure(messages: usize, place: &Path) -> Result<Times, Problem> {
     sender.call("team.create", &create)??;
     let invited = sender.call("team.invite", &json!({"person": "bob"}))??;
     reader.call("team.join", &json!({"ticket": invited["ticket"], "label": "b"}))??;
+    // Nobody asks first whether alice may write.
+    let open = json!({"subject": {"person": "alice"}, "ask": "open"});
+    until("the sender to be known", PATIENCE, || {
+        Ok(reader.call("grant.set", &open)?.is_ok().then_some(()))
+    })?;
     for (ipc, key) in [(&mut sender, SENDER), (&mut reader, READER)] {
         // The sessions of terminals are no agents to the loop guard.
         ipc.call("session.register", &json!({"key": key, "agent": "cli", "name": "bench"}))??;

@@ -20,7 +20,7 @@ use crate::outbound::Target;
 use crate::store::ancestry::{self, NewTrace, Run, Trace};
 use crate::store::inbox::InboxRow;
 use crate::store::sent;
-use crate::store::sessions::{SessionId, SessionRow};
+use crate::store::sessions::{self, SessionId, SessionRow};
 use crate::store::tasks::{self, TaskRow};
 use crate::work::{Step, Work};
 
@@ -144,6 +144,14 @@ pub(crate) fn arrived(
 pub(crate) fn acted(work: &mut Work<'_, '_>, session: SessionId) -> Result<(), StoreError> {
     let run = Run { since: work.wall(), root: None };
     ancestry::set_run(work.tx, session, &run)
+}
+
+/// The person wrote where their own agents write to them: every agent of this machine begins anew.
+pub(crate) fn person_spoke(work: &mut Work<'_, '_>) -> Result<(), StoreError> {
+    for row in sessions::open(work.tx)?.into_iter().filter(|row| !row.is_cli()) {
+        acted(work, row.id)?;
+    }
+    Ok(())
 }
 
 /// The newest trace that a message to be sent names.

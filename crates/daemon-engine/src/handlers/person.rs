@@ -5,11 +5,13 @@ use messaging_ipc::params::conv::PersonSend;
 use messaging_ipc::params::daemon::Attached;
 use messaging_ipc::results::Done;
 use messaging_ipc::results::conv::LineSent;
+use messaging_ipc::scalars::Room;
 use serde_json::json;
 
 use super::msg::check_size;
 use super::repeat::Repeat;
 use super::{Answer, Call, Handled, conv};
+use crate::ancestry;
 use crate::chats::{self, Draft};
 use crate::engine::DaemonEngine;
 use crate::work::Work;
@@ -33,6 +35,10 @@ pub(super) fn send(
     }
     let draft = Draft { room: &key, text, thread, agent: None };
     let row = chats::write(engine, work, &draft)?;
+    let own = engine.own().map(|(_, person)| Room::Dm(person));
+    if own.as_ref() == Some(&params.conversation) {
+        ancestry::person_spoke(work)?;
+    }
     let conversation = params.conversation.clone();
     let result = LineSent { id: row.id, conversation, seq: row.seq, at: row.at };
     repeat.remember(work, &result)?;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::bench::{Bench, Session};
+use super::bench::{Bench, CONN, Session};
 
 const THREE: [(&str, &str); 3] = [("alice", "laptop"), ("bob", "desk"), ("carol", "pc")];
 const FOUR: [(&str, &str); 4] =
@@ -253,6 +253,19 @@ fn a_persons_own_message_frees_the_agent_that_gets_it() {
     // The other machine heard from a person too: its agent may answer.
     let item = newest(&mut bench, &pair[1]).unwrap();
     send(&mut bench, &pair[1], "alice/api", json!({"replyTo": item["id"]})).unwrap();
+}
+
+#[test]
+fn a_line_to_oneself_frees_ones_agents_and_a_line_to_others_does_not() {
+    let (mut bench, pair, _) = stuck(5);
+    bench.admin(0);
+    let context = json!({"contextId": root_context(&bench)});
+    for (room, outcome) in [("dm:bob", Err("loop_guard".to_owned())), ("dm:alice", Ok(()))] {
+        let line = json!({"conversation": room, "text": "go on"});
+        bench.call(0, CONN, "person.send", line).unwrap();
+        let sent = send(&mut bench, &pair[0], "bob/web", context.clone());
+        assert_eq!(sent.map(drop), outcome, "{room}");
+    }
 }
 
 #[test]

@@ -304,3 +304,19 @@ fn a_channels_grant_holds_for_whoever_is_in_it_here() {
     town.bench.deliver(1, &env);
     assert_eq!(town.bench.answer_to(1, 0, &env).unwrap(), "rejected refused");
 }
+
+#[test]
+fn a_refused_line_is_filed_nowhere_and_its_sender_hears_the_code() {
+    let mut town = Town::new();
+    town.says("alice", json!({"chat": "blocked"}));
+    let line = json!({"conversation": "dm:bob", "text": "hello?"});
+    town.bench.call(0, CONN, "person.send", line.clone()).unwrap();
+    town.bench.advance(3_000);
+    assert_eq!(town.bench.count(1, "SELECT count(*) FROM lines"), 0);
+    let read = town.bench.call(0, CONN, "conv.read", json!({"conversation": "dm:bob"})).unwrap();
+    assert_eq!(read["lines"][0]["state"], "refused");
+    town.says("alice", json!({"chat": "muted"}));
+    town.bench.call(0, CONN, "person.send", line).unwrap();
+    town.bench.advance(3_000);
+    assert_eq!(town.bench.count(1, "SELECT count(*) FROM lines"), 1);
+}

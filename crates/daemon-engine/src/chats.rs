@@ -57,6 +57,7 @@ pub(crate) fn file(
     new: NewLine,
 ) -> Result<LineRow, StoreError> {
     let seq = lines::next_seq(work.tx)?;
+    // A line of somebody whose lines are muted is filed, and silent: it makes no notice, as it makes no sound. Spec: §6.9
     let tells = new.direction == Direction::In && !new.notice && !new.silent;
     let row = LineRow {
         id: new.id,

@@ -67,6 +67,15 @@ pub(crate) fn write(
         }
     }
     check_pace(engine, work, &targets)?;
+    // What an agent writes to nobody's machine is held to the pace of one, too.
+    let stays_here = draft.agent.is_some() && targets.is_empty();
+    if stays_here {
+        let wait = engine.pace.wait([&device], work.mono());
+        if wait > 0 {
+            return Err(Refusal::rate_limited(wait).into());
+        }
+        engine.pace.count(device, work.mono());
+    }
     let payload = Rc::new(payload(&id, draft.text, draft.thread.as_ref(), conv));
     let letters = targets.into_iter().map(|to| (to, Rc::clone(&payload))).collect();
     let copies = seal(engine, work, draft.agent, letters);

@@ -1,7 +1,8 @@
 //! How lines are forgotten: with their room, with time, and when one person's are too many.
 //! Spec: §6.8 "Transcript", D3.21
 //!
-//! What is deleted is taken out of the search first, which needs the text to find it.
+//! What is deleted is taken out of the search first, which needs the text to find it. What the person was told about a line
+//! goes with it.
 
 use messaging_core::ids::PersonId;
 use messaging_core::time::Ms;
@@ -10,7 +11,8 @@ use messaging_store::{StoreError, Tx, params};
 use crate::store::columns::Columns;
 use crate::store::rooms::RoomKey;
 
-/// Deletes the lines for which a condition over one parameter pair holds, with what is recorded of their copies.
+/// Deletes the lines for which a condition over one parameter pair holds, with what is recorded of their copies and their
+/// notices.
 macro_rules! forget {
     ($tx:expr, $which:literal, $params:expr) => {{
         $tx.execute(
@@ -22,6 +24,10 @@ macro_rules! forget {
         )?;
         $tx.execute(
             concat!("DELETE FROM line_copies WHERE line_id IN (SELECT id FROM lines WHERE ", $which, ")"),
+            $params,
+        )?;
+        $tx.execute(
+            concat!("DELETE FROM notices WHERE id IN (SELECT 'm_' || id FROM lines WHERE ", $which, ")"),
             $params,
         )?;
         $tx.execute(concat!("DELETE FROM lines WHERE ", $which), $params)

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ALICE, BOB, CAROL, CONN, agent_says, arrives, bench, found, line, say};
+use super::{ALICE, BOB, Bench, CAROL, CONN, agent_says, arrives, bench, found, line, say};
 
 #[test]
 fn fifty_lines_a_minute_go_to_a_machine_and_the_next_says_when() {
@@ -53,6 +53,22 @@ fn agents_write_thirty_lines_an_hour_to_one_person_whatever_the_room() {
     bench.skip(3_600_000);
     bench.advance(60_000);
     agent_says(&mut bench, &api, "bob", "x").unwrap();
+}
+
+#[test]
+fn agents_lines_that_go_to_no_machine_have_a_machines_pace_too() {
+    let mut bench = Bench::connected(&[("alice", "laptop"), ("bob", "desk")]);
+    let api = bench.session(0, "api", json!({}));
+    let web = bench.session(0, "web", json!({}));
+    for n in 0..50 {
+        agent_says(&mut bench, [&api, &web][n % 2], "alice", "x").unwrap();
+    }
+    let more = agent_says(&mut bench, &api, "alice", "x");
+    assert_eq!(more, Err("rate_limited".into()));
+    assert_eq!(bench.count(0, "SELECT count(*) FROM lines"), 50);
+    agent_says(&mut bench, &api, "bob", "another machine").unwrap();
+    bench.advance(1_300);
+    agent_says(&mut bench, &web, "alice", "x").unwrap();
 }
 
 #[test]

@@ -47,10 +47,17 @@ pub(super) fn take(
         // Only what asks for something is held.
         Decision::Hold => return Ok(Err(Code::Refused)),
     };
-    let is_known = lines::get(work.tx, &id)?.is_some();
-    if is_change && is_known {
-        return delivered(engine, work, envelope);
-    }
+    let known = lines::get(work.tx, &id)?;
+    let id = match (&known, conv) {
+        (Some(line), Some(conv)) if is_change => {
+            if line.notice && line.person == *from && line.room == RoomKey::Channel(conv.id) {
+                return delivered(engine, work, envelope);
+            }
+            // Somebody filed another line under its id: that must not keep the change away.
+            work.ulid()
+        }
+        _ => id,
+    };
     let room = match conv {
         None => RoomKey::Dm(from.clone()),
         Some(conv) => match chats::apply(engine, work, envelope, &sender, conv, id)? {
@@ -59,7 +66,7 @@ pub(super) fn take(
             Err(code) => return Ok(Err(code)),
         },
     };
-    if is_known {
+    if known.is_some() {
         // Whoever sends it again changes nothing.
         return delivered(engine, work, envelope);
     }

@@ -262,6 +262,27 @@ fn only_members_invite_and_post_and_only_creators_and_admins_remove() {
 }
 
 #[test]
+fn a_change_is_not_kept_away_by_a_line_filed_under_its_id() {
+    let mut bench = bench();
+    let made = create(1, &["bob", "alice", "carol"], "bob");
+    arrives(&mut bench, BOB, ALICE, None, op(10, made));
+    assert_eq!(arrives(&mut bench, CAROL, ALICE, None, super::line(11, "first")), "delivered");
+    let remove = || op(11, conv("remove", 1, json!({"persons": ["carol"]})));
+    assert_eq!(arrives(&mut bench, BOB, ALICE, None, remove()), "delivered");
+    assert_eq!(persons(&mut bench, ALICE, "ops"), json!(["bob", "alice"]));
+    assert_eq!(texts(&mut bench, ALICE, OPS), ["bob created #ops", "bob removed carol"]);
+    assert_eq!(texts(&mut bench, ALICE, "dm:carol"), ["first"]);
+    // Not by what its own author said elsewhere either; and it is not applied twice.
+    arrives(&mut bench, BOB, ALICE, None, super::line(12, "of another room"));
+    let invite = |n| op(n, conv("invite", 1, json!({"persons": ["carol"]})));
+    for id in [12, 13, 13] {
+        assert_eq!(arrives(&mut bench, BOB, ALICE, None, invite(id)), "delivered", "{id}");
+    }
+    let told = texts(&mut bench, ALICE, OPS);
+    assert_eq!(told[2..], ["bob added carol", "bob added carol"], "12, and 13 once");
+}
+
+#[test]
 fn a_channel_whose_name_is_taken_is_held_under_another_and_envelopes_carry_its_own() {
     let mut bench = bench();
     found(&mut bench, ALICE, "ops", &["carol"]);

@@ -15,6 +15,8 @@ pub(crate) struct Stay {
     pub(crate) label: Label,
     /// When it was admitted.
     pub(crate) since: Ms,
+    /// Whether it founded the team: then nobody added it.
+    pub(crate) founder: bool,
     /// When it was removed, and by whom.
     pub(crate) removed: Option<(Ms, MachineId)>,
 }
@@ -32,6 +34,7 @@ pub(crate) fn stays(roster: &Roster) -> BTreeMap<MachineId, Stay> {
                     person: member.person.clone(),
                     label: member.label.clone(),
                     since: entry.ts(),
+                    founder: matches!(entry.op(), Op::Genesis { .. }),
                     removed: None,
                 };
                 stays.insert(member.machine, stay);
@@ -50,13 +53,14 @@ pub(crate) fn stays(roster: &Roster) -> BTreeMap<MachineId, Stay> {
     stays
 }
 
-/// When a machine of each person last came or went.
+/// When a machine of each person last came or went. That of the team's founder did not come.
 pub(crate) fn last_changes<'s>(
     stays: impl IntoIterator<Item = &'s Stay>,
 ) -> BTreeMap<RosterPerson, Ms> {
     let mut last: BTreeMap<RosterPerson, Ms> = BTreeMap::new();
     for stay in stays {
-        let at = stay.removed.map_or(stay.since, |(at, _)| at);
+        let came = (!stay.founder).then_some(stay.since);
+        let Some(at) = stay.removed.map(|(at, _)| at).or(came) else { continue };
         let known = last.entry(stay.person.clone()).or_insert(at);
         *known = (*known).max(at);
     }

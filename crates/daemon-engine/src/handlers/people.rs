@@ -105,7 +105,9 @@ fn changes(stays: &[Stay], now: Ms) -> Vec<DeviceChangeView> {
     };
     let mut changes: Vec<DeviceChangeView> = Vec::new();
     for stay in stays {
-        changes.push(view(stay, ChangeKind::Added, stay.since));
+        if !stay.founder {
+            changes.push(view(stay, ChangeKind::Added, stay.since));
+        }
         if let Some((at, _)) = stay.removed {
             changes.push(view(stay, ChangeKind::Removed, at));
         }

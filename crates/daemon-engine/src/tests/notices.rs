@@ -107,6 +107,24 @@ fn what_changed_while_a_device_was_away_is_told_once_when_it_learns_of_it() {
 }
 
 #[test]
+fn what_happened_long_ago_is_kept_from_when_it_was_told() {
+    let mut bench = Bench::connected(&TEAM);
+    (0..3).for_each(|at| bench.admin(at));
+    bench.relay.up = false;
+    bench.cut(1);
+    let happened = bench.now.wall;
+    admit(&mut bench, "phone", 71);
+    bench.now.wall = bench.now.wall.plus(40 * 86_400_000);
+    bench.relay.up = true;
+    bench.advance(60_000);
+    let told = notices(&mut bench, 1);
+    assert_eq!(told[0]["device"]["at"], json!(happened));
+    assert!(told[0]["at"].as_u64().unwrap() >= happened.plus(40 * 86_400_000).0);
+    bench.advance(7 * 3_600_000);
+    assert_eq!(notices(&mut bench, 1).len(), 1, "a sweep leaves it");
+}
+
+#[test]
 fn a_home_that_never_told_begins_with_its_roster_as_it_is() {
     let bench = Bench::connected(&TEAM);
     for at in 0..3 {

@@ -78,6 +78,11 @@ fn a_person_is_shown_with_devices_and_what_changed_of_them_in_a_week() {
         (&alice["person"]["relation"], &alice["devices"][0]["self"]),
         (&json!("self"), &json!(true))
     );
+    // Who founded the team was added by nobody.
+    let at_bob = connect(&mut bench, 1, Tier::Admin);
+    let alice = bench.call(1, at_bob, "people.get", json!({"person": "alice"})).unwrap();
+    assert_eq!(changes(&alice), Vec::<String>::new());
+    assert!(alice["reach"].get("devicesChangedAt").is_none());
     for nobody in ["zoe", "p_0000000000000000000000"] {
         let found = bench.call(0, conn, "people.get", json!({"person": nobody}));
         assert!(found.is_err(), "{nobody}");

@@ -128,7 +128,7 @@ pub(crate) fn view(
         (Some(text), _) => Some(text),
         (None, Some(id)) if with_lines => {
             let line = lines::get(view, id)?;
-            line.map(|line| one_line(line.text.lines().next().unwrap_or_default(), LINE_UNITS))
+            line.map(|line| one_line(first_line(&line.text), LINE_UNITS))
         }
         (None, _) => None,
     };
@@ -144,6 +144,11 @@ pub(crate) fn view(
         device: row.device.map(|device| as_of_now(engine, device)),
         at: row.at,
     })
+}
+
+/// The first line of a text that says something.
+fn first_line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
 /// Who a person is as the realm verified them: in a team that is their name.

@@ -43,6 +43,15 @@ fn a_notice_copies_no_text_and_shows_the_first_line_cleaned_and_cut() {
 }
 
 #[test]
+fn a_notice_shows_the_first_line_that_is_not_blank() {
+    let mut bench = bench();
+    arrives(&mut bench, BOB, ALICE, None, line(1, "\n \t\r\nhello\nmore"));
+    arrives(&mut bench, CAROL, ALICE, None, line(2, "\n \n"));
+    let shown = notices(&mut bench, ALICE);
+    assert_eq!((&shown[1]["line"], &shown[0]["line"]), (&json!("hello"), &json!("")));
+}
+
+#[test]
 fn a_message_id_that_is_here_is_filed_once_and_answered_all_the_same() {
     let mut bench = bench();
     assert_eq!(arrives(&mut bench, BOB, ALICE, None, line(1, "first")), "delivered");
@@ -162,4 +171,9 @@ fn a_person_past_the_cap_loses_their_oldest_lines() {
     assert_eq!(texts(&mut bench, ALICE, "dm:carol"), ["carol's"]);
     let index = "SELECT count(*) FROM lines_found WHERE lines_found MATCH '\"12345678\"'";
     assert_eq!(bench.count(ALICE, index), 3);
+    assert_eq!(
+        bench.count(ALICE, "SELECT count(*) FROM notices"),
+        4,
+        "a line's notice goes with it"
+    );
 }

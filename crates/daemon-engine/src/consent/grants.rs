@@ -16,7 +16,7 @@ use crate::work::{Halt, Step, Work};
 
 /// Signs the grant that replaces what is held about a subject; nothing is written.
 ///
-/// Its time is after that of the grant it replaces, also when the clock went back: otherwise a block would lose to what it
+/// Its time is after that of the grant it replaces, and of the last that lapsed, also when the clock went back: otherwise a block would lose to what it
 /// was set against. Errors: `not_found` for a person who is not in the team; `invalid_request` for a rule of §6.9;
 /// `rate_limited` for one grant too many.
 pub(crate) fn prepare(
@@ -38,7 +38,9 @@ pub(crate) fn prepare(
     let own = PersonId::from(&ready.me.person);
     let team = ready.roster.team_id().ok_or(StoreError::Other)?;
     let now = work.wall();
-    let ts = held.map_or(now, |held| now.max(held.ts.plus(1)));
+    let lapsed = grants::last_lapsed(work.tx, subject)?.map(|lapsed| lapsed.ts);
+    let before = held.map(|held| held.ts).max(lapsed);
+    let ts = before.map_or(now, |before| now.max(before.plus(1)));
     let draft = GrantDraft { realm: *team, id: work.ulid(), person: &own, ts, subject, levels };
     Ok(draft.sign(&ready.keys.identity.signing)?)
 }

@@ -53,15 +53,20 @@ fn sign_anew(
         let outcome = resign(&orphan, &ready.keys.identity.signing, at, false);
         // A grant that was verified can be signed anew: it only gets smaller. Should it not be, it stays, and counts not.
         let Ok(Resigned { grant, lapsed: levels }) = outcome else { continue };
+        let mut gone = false;
         match grant {
             Some(grant) => {
                 grants::put(work.tx, &grant)?;
                 again.push(grant);
             }
-            None => grants::delete(work.tx, &orphan.subject)?,
+            None => {
+                grants::delete(work.tx, &orphan.subject)?;
+                gone = true;
+            }
         }
-        if !levels.is_empty() {
-            lapsed += 1;
+        lapsed += u64::from(!levels.is_empty());
+        if gone || !levels.is_empty() {
+            // Also of a clear, of which nothing waits: what it withdrew must not come back.
             let said = LapsedLevels { ts: orphan.ts, id: orphan.id, levels };
             let subject = orphan.subject.clone();
             grants::review(work.tx, &Lapsed { subject, said, at: work.wall() })?;

@@ -2,7 +2,7 @@
 //! Spec: §6.9 "Sync", D3.13, rulings R4 and R6
 
 use messaging_core::code::Code;
-use messaging_core::consent::{VerifiedGrant, prefer, verify_grant};
+use messaging_core::consent::{VerifiedGrant, prefer, resign, verify_grant};
 use messaging_core::conv::Sync;
 use messaging_core::envelope::{Envelope, SealedType};
 use messaging_core::ids::{MachineId, PersonId};
@@ -88,6 +88,33 @@ pub(crate) fn receive(
     Ok(())
 }
 
+/// What a grant still says beside the last one about its subject that lapsed with its device.
+///
+/// One that is older was replaced, and what it let in does not come back. What it keeps out does, also when a lost device
+/// had lifted it: blocks never lapse. A part of a grant is signed by this device.
+fn standing(
+    engine: &DaemonEngine,
+    work: &Work<'_, '_>,
+    grant: VerifiedGrant,
+) -> Result<Option<VerifiedGrant>, StoreError> {
+    let lapsed = grants::last_lapsed(work.tx, &grant.subject)?;
+    if lapsed.is_none_or(|lapsed| (grant.ts, grant.id) >= (lapsed.ts, lapsed.id)) {
+        return Ok(Some(grant));
+    }
+    let levels = grant.levels();
+    if levels.restricting().is_empty() || levels.widening().is_empty() {
+        return Ok(Some(grant).filter(|_| !levels.restricting().is_empty()));
+    }
+    let held = grants::get(work.tx, &grant.subject)?;
+    if held.is_some_and(|held| (held.ts, held.id) >= (grant.ts, grant.id)) {
+        return Ok(None);
+    }
+    let Ok(ready) = engine.ready() else { return Ok(None) };
+    let at = work.wall().max(grant.ts);
+    let part = resign(&grant, &ready.keys.identity.signing, at, false);
+    Ok(part.ok().and_then(|part| part.grant))
+}
+
 /// Keeps a grant when it counts for more than the one held for its subject.
 fn merge(
     engine: &DaemonEngine,
@@ -111,6 +138,10 @@ fn merge(
     if held.is_none() && grants::count(work.tx)? >= GRANTS_PER_PERSON as u64 {
         return Ok(Err(Code::RateLimited));
     }
+    let grant = match standing(engine, work, grant)? {
+        Some(grant) => grant,
+        None => return Ok(Ok(())),
+    };
     let current = |by: &MachineId| is_own(engine, own, by);
     if held.is_some_and(|held| prefer(&grant, &held, current) != Ordering::Greater) {
         return Ok(Ok(()));

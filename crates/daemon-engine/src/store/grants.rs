@@ -97,8 +97,13 @@ pub(crate) fn delete(tx: &mut Tx<'_>, subject: &Subject) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Puts what lapsed on the review list.
+/// Puts what lapsed on the review list, in the place of what lapsed before it. What said nothing stands there too: it is not
+/// shown, and keeps out what is older.
 pub(crate) fn review(tx: &mut Tx<'_>, lapsed: &Lapsed) -> Result<(), StoreError> {
+    let held = last_lapsed(tx, &lapsed.subject)?;
+    if held.is_some_and(|held| (held.ts, held.id) > (lapsed.said.ts, lapsed.said.id)) {
+        return Ok(());
+    }
     let levels = serde_json::to_string(&lapsed.said).map_err(|_| StoreError::Other)?;
     tx.execute(
         "INSERT INTO grant_review (subject, levels, lapsed_at) VALUES (?1, ?2, ?3)
@@ -108,25 +113,32 @@ pub(crate) fn review(tx: &mut Tx<'_>, lapsed: &Lapsed) -> Result<(), StoreError>
     Ok(())
 }
 
+/// What lapsed last about a subject, while nothing later was said.
+pub(crate) fn last_lapsed(
+    view: &View<'_>,
+    subject: &Subject,
+) -> Result<Option<LapsedLevels>, StoreError> {
+    view.row("SELECT levels FROM grant_review WHERE subject = ?1", params![key(subject)], |row| {
+        Columns::of(row).json()
+    })
+}
+
 /// The review list, newest first.
 pub(crate) fn reviews(view: &View<'_>) -> Result<Vec<Lapsed>, StoreError> {
-    view.rows(
+    let lapsed = view.rows(
         "SELECT subject, levels, lapsed_at FROM grant_review ORDER BY lapsed_at DESC, subject",
         (),
         |row| {
             let mut c = Columns::of(row);
             Ok(Lapsed { subject: c.word(subject)?, said: c.json()?, at: c.ms()? })
         },
-    )
+    )?;
+    Ok(lapsed.into_iter().filter(|lapsed| !lapsed.said.levels.is_empty()).collect())
 }
 
 /// Takes a subject off the review list when this grant is later than what lapsed.
 pub(crate) fn reviewed(tx: &mut Tx<'_>, grant: &VerifiedGrant) -> Result<(), StoreError> {
-    let held = tx.row(
-        "SELECT levels FROM grant_review WHERE subject = ?1",
-        params![key(&grant.subject)],
-        |row| Columns::of(row).json::<LapsedLevels>(),
-    )?;
+    let held = last_lapsed(tx, &grant.subject)?;
     if held.is_some_and(|held| (grant.ts, grant.id) > (held.ts, held.id)) {
         tx.execute("DELETE FROM grant_review WHERE subject = ?1", params![key(&grant.subject)])?;
     }

@@ -226,3 +226,41 @@ fn two_devices_answer_at_the_same_moment_and_nothing_doubles() {
     assert_eq!(said(&mut town, PHONE), agreed);
     assert_eq!(said(&mut town, PAD), agreed);
 }
+
+/// The pad is away when the phone replaces what the desk had said, and comes back after the phone was removed.
+fn withdrawn(before: Value, on_the_phone: Value) -> (Town, Value) {
+    let mut town = Town::of(&BOBS);
+    let first = town.says("alice", before);
+    let store = town.bench.kill(PAD);
+    town.try_says(PHONE, "alice", on_the_phone).unwrap();
+    remove(&mut town.bench, PHONE);
+    town.bench.advance(5_000);
+    assert_eq!(said(&mut town, DESK), json!([]));
+    town.bench.start(PAD, store);
+    town.bench.advance(60_000);
+    town.bench.admin(PAD);
+    assert_eq!(said(&mut town, PAD)[0]["id"], first["id"], "it never heard of the second");
+    (town, first)
+}
+
+#[test]
+fn what_was_withdrawn_does_not_come_back_with_the_removal_of_the_device_that_withdrew_it() {
+    for (levels, waits) in [(json!({}), 0), (json!({"ask": "request"}), 1)] {
+        let (mut town, _) = withdrawn(json!({"ask": "open", "trust": true}), levels);
+        let list = town.grants(DESK);
+        assert_eq!(list["grants"], json!([]));
+        assert_eq!(list["review"].as_array().unwrap().len(), waits);
+        let again = town.says("alice", json!({"ask": "open"}));
+        assert_eq!(town.grants(DESK), json!({"grants": [again], "review": []}));
+        assert_eq!(said(&mut town, PAD), json!([again]));
+    }
+}
+
+#[test]
+fn a_block_that_a_removed_device_lifted_comes_back_without_what_it_let_in() {
+    let before = json!({"chat": "blocked", "ask": "open", "trust": true});
+    let (mut town, first) = withdrawn(before, json!({}));
+    let kept = said(&mut town, DESK)[0].clone();
+    assert_eq!((&kept["id"], &kept["ts"]), (&first["id"], &first["ts"]));
+    assert_eq!((&kept["chat"], kept.get("ask")), (&json!("blocked"), None));
+}

@@ -28,7 +28,7 @@ pub(super) fn grant(
             if levels.is_empty() {
                 format!("For {who}: back to the defaults: {said}; trust off.")
             } else {
-                format!("For {who}: {said}; trust {}.", trust(levels, now))
+                format!("For {who}: {said}; trust {}.", trust(levels, policy, now))
             }
         }
         Subject::Channel(_) => {
@@ -86,7 +86,11 @@ fn words(policy: &EffectivePolicy) -> String {
         EffectiveChat::Blocked => "blocked",
         EffectiveChat::RequestRequired => "refused until you accept them",
     };
-    let (mail, ask) = (mail(policy.agent_mail), ask(policy.ask));
+    let (mail, ask) = match policy.chat {
+        // A block refuses everything, whatever else is set.
+        EffectiveChat::Blocked => (mail(AgentMailLevel::Blocked), ask(AskLevel::No)),
+        _ => (mail(policy.agent_mail), ask(policy.ask)),
+    };
     format!("lines {chat}; their agents' lines {mail}; requests to your agents {ask}")
 }
 
@@ -105,8 +109,9 @@ fn ask(level: AskLevel) -> &'static str {
     }
 }
 
-fn trust(levels: &Levels, now: Ms) -> String {
-    match levels.trusted_until.filter(|until| *until > now) {
+fn trust(levels: &Levels, policy: &EffectivePolicy, now: Ms) -> String {
+    let counts = policy.chat != EffectiveChat::Blocked;
+    match levels.trusted_until.filter(|until| counts && *until > now) {
         Some(until) => format!("until {}", day(until)),
         None => "off".to_owned(),
     }

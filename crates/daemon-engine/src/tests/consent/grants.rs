@@ -114,7 +114,11 @@ fn each_preview_is_one_fixed_sentence_of_the_same_call() {
         ),
         (
             json!({"chat": "blocked"}),
-            "For alice: lines blocked; their agents' lines open; requests to your agents ask you first; trust off.",
+            "For alice: lines blocked; their agents' lines blocked; requests to your agents refused; trust off.",
+        ),
+        (
+            json!({"chat": "blocked", "agentMail": "open", "ask": "open", "trust": true}),
+            "For alice: lines blocked; their agents' lines blocked; requests to your agents refused; trust off.",
         ),
         (
             json!({}),
@@ -177,4 +181,16 @@ fn the_person_is_told_a_week_before_trust_ends_and_once() {
     town.bench.skip(week / 2);
     town.bench.advance(61_000);
     assert!(alerts(&mut town).is_empty());
+}
+
+#[test]
+fn a_person_is_shown_with_what_was_said_about_them() {
+    let mut town = Town::of(&THREE);
+    let grant = town.says("alice", json!({"chat": "muted", "ask": "no"}));
+    let mut shown = |person: &str| {
+        let detail = town.bench.call(1, CONN, "people.get", json!({"person": person})).unwrap();
+        detail.get("grant").cloned()
+    };
+    assert_eq!(shown("alice"), Some(grant));
+    assert_eq!(shown("carol"), None);
 }

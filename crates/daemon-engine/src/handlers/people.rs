@@ -4,18 +4,21 @@
 use std::collections::BTreeSet;
 
 use messaging_core::code::Code;
+use messaging_core::consent::Subject;
 use messaging_core::ids::{PersonId, RosterPerson};
 use messaging_core::time::Ms;
 use messaging_ipc::params::people::{OnePerson, PeopleQuery, Search};
 use messaging_ipc::results::people::{People, PersonDetail};
 use messaging_ipc::scalars::True;
-use messaging_ipc::shapes::{ChangeKind, DeviceChangeView, Person, Relation, Vouch};
+use messaging_ipc::shapes::{ChangeKind, DeviceChangeView, GrantView, Person, Relation, Vouch};
+use messaging_store::StoreError;
 
 use super::{Answer, Call, Handled, contacts, device};
+use crate::consent::{counts, views};
 use crate::engine::DaemonEngine;
 use crate::history::{self, Stay};
 use crate::realm::is_person;
-use crate::store::presence;
+use crate::store::{grants, presence};
 use crate::work::{Halt, Work};
 
 /// Persons of the team whose name begins so. Nobody in a team has an email.
@@ -70,10 +73,22 @@ pub(super) fn get(
         person: person(engine, &found),
         devices,
         reach: (!own).then(|| contacts::reach(&found, &last, now)),
-        grant: None,
+        grant: granted(engine, work, &PersonId::from(&found))?,
         device_changes: (!own).then(|| changes(&stays, now)),
     };
     Ok(Answer::Now(detail))
+}
+
+/// The grant about a person that counts.
+fn granted(
+    engine: &DaemonEngine,
+    work: &Work<'_, '_>,
+    person: &PersonId,
+) -> Result<Option<GrantView>, StoreError> {
+    let Some((_, own)) = engine.own() else { return Ok(None) };
+    let held = grants::get(work.tx, &Subject::Person(person.clone()))?;
+    let held = held.filter(|grant| counts(engine, &own, grant));
+    held.map(|grant| views::grant(work.tx, &grant)).transpose()
 }
 
 fn person(engine: &DaemonEngine, found: &RosterPerson) -> Person {

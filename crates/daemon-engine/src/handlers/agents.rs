@@ -62,7 +62,7 @@ pub(super) fn read(
         if params.before.is_some() {
             return Err(field("before", "it goes with a conversation"));
         }
-        let conversations = rows::peers(work.tx, session)?
+        let conversations = rows::peers(work.tx, session, params.limit.as_usize())?
             .into_iter()
             .map(|peer| AgentConversation {
                 conversation: Conversation::Agent { person: peer.person, agent: peer.agent },

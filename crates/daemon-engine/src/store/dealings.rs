@@ -116,14 +116,18 @@ pub(crate) fn entries(
     )
 }
 
-/// The agents that a session dealt with, the most recent first.
-pub(crate) fn peers(view: &View<'_>, session: SessionId) -> Result<Vec<Peer>, StoreError> {
+/// The `limit` agents that a session dealt with last, the most recent first.
+pub(crate) fn peers(
+    view: &View<'_>,
+    session: SessionId,
+    limit: usize,
+) -> Result<Vec<Peer>, StoreError> {
     view.rows(
         &format!(
             "SELECT person, agent, sum(unread), max(at) FROM ({DEALINGS}) GROUP BY person, agent
-             ORDER BY max(at) DESC, person, agent"
+             ORDER BY max(at) DESC, person, agent LIMIT ?2"
         ),
-        params![session.0],
+        params![session.0, i64::try_from(limit).unwrap_or(i64::MAX)],
         |row| {
             let mut c = Columns::of(row);
             Ok(Peer { person: c.value()?, agent: c.value()?, unread: c.count()?, last_at: c.ms()? })

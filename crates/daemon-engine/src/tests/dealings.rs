@@ -198,6 +198,8 @@ fn agents_are_listed_with_their_figures_the_most_recent_first() {
         (&json!("agent:bob/web"), &json!(1))
     );
     assert!(with[0]["lastAt"].as_u64() > with[1]["lastAt"].as_u64());
+    let first = read(&mut talk, json!({"limit": 1})).unwrap();
+    assert_eq!(first["conversations"], json!([with[0]]), "no more than were asked for");
     let page = read(&mut talk, json!({"conversation": "agent:bob/other"})).unwrap();
     assert_eq!((&page["kind"], &page["more"]), (&json!("entries"), &json!(false)));
     assert_eq!(page["entries"][0]["id"], last["envelopeId"]);

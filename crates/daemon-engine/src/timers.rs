@@ -10,13 +10,15 @@ use crate::events::LogEvent;
 use crate::store::{seen, suggestions, sweep};
 use crate::tasks::executor;
 use crate::work::Work;
-use crate::{notices, outbox, sessions, stages};
+use crate::{chats, notices, outbox, sessions, stages};
 
 /// When the sweeps are due.
 #[derive(Debug)]
 pub(crate) struct Timers {
     minute: Mono,
     retention: Mono,
+    /// When lines of channels that were left go on being deleted, while there are any.
+    leavings: Option<Mono>,
     /// Rows were deleted, and the log of the store still holds them.
     swept: bool,
 }
@@ -24,12 +26,12 @@ pub(crate) struct Timers {
 impl Timers {
     /// Both are due at the start.
     pub(crate) fn new(now: Mono) -> Self {
-        Self { minute: now, retention: now, swept: false }
+        Self { minute: now, retention: now, leavings: None, swept: false }
     }
 
     /// When the next sweep is due.
     pub(crate) fn deadline(&self) -> Option<Mono> {
-        Some(self.minute.min(self.retention))
+        self.leavings.into_iter().chain([self.minute, self.retention]).min()
     }
 
     /// The machine woke: the minute is over.
@@ -48,6 +50,7 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
     let now = work.mono();
     if engine.timers.minute <= now {
         engine.timers.minute = now.plus(MINUTE_MS);
+        engine.timers.leavings = Some(now);
         outbox::expire(engine, work)?;
         outbox::unstick(engine, work)?;
         seen::forget(work.tx, work.wall())?;
@@ -61,6 +64,10 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         notices::watch(engine, work)?;
         engine.budgets.forget_full(now);
         engine.pace.forget_full(now);
+    }
+    if engine.timers.leavings.is_some_and(|due| due <= now) {
+        let more = chats::forget_rest(work)?;
+        engine.timers.leavings = more.then_some(now.plus(STEP_MS));
     }
     if engine.timers.retention <= now {
         engine.timers.retention = now.plus(RETENTION_MS);
@@ -81,4 +88,6 @@ pub(crate) fn checkpoint(rows: &View<'_>) {
 }
 
 const MINUTE_MS: u64 = 60_000;
+/// Between two steps of what takes several turns.
+const STEP_MS: u64 = 1_000;
 const RETENTION_MS: u64 = 6 * 3_600_000;

@@ -319,7 +319,8 @@ pub(crate) fn apply(
     Ok(Ok(Applied::Done))
 }
 
-/// Deletes a channel that this person is out of, with all that was said in it, and remembers that they are.
+/// Deletes a channel that this person is out of, with all that was said in it, and remembers that they are. Many lines go in
+/// steps, with [`forget_rest`]; nobody is shown a line of a channel that is not held.
 fn forget(
     engine: &DaemonEngine,
     work: &mut Work<'_, '_>,
@@ -327,7 +328,7 @@ fn forget(
     by: &PersonId,
 ) -> Result<(), StoreError> {
     let room = RoomKey::Channel(held.record.id);
-    lines::forget_room(work.tx, &room)?;
+    lines::forget_room(work.tx, &room, LINES_AT_ONCE)?;
     rooms::forget_cursor(work.tx, &room)?;
     notices::forget_room(work.tx, &room)?;
     channels::delete(work.tx, &held.record.id)?;
@@ -344,6 +345,11 @@ fn forget(
     };
     subscriptions::conv(engine, work, &event);
     Ok(())
+}
+
+/// Deletes some of the lines that channels left behind. Returns whether there may be more.
+pub(crate) fn forget_rest(work: &mut Work<'_, '_>) -> Result<bool, StoreError> {
+    Ok(lines::forget_left(work.tx, LINES_AT_ONCE)? == LINES_AT_ONCE)
 }
 
 /// A machine left the roster: a person who has none any more is in no channel.
@@ -373,6 +379,8 @@ fn names(persons: &[PersonId]) -> String {
     }
 }
 
+/// Lines of a channel that are deleted in one turn.
+const LINES_AT_ONCE: usize = 1_000;
 /// Persons that a sentence names.
 const SHOWN: usize = 5;
 

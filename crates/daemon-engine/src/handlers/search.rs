@@ -8,7 +8,7 @@ use super::conv::fitting;
 use super::{Answer, Call, Handled};
 use crate::chats::{self, Names};
 use crate::engine::DaemonEngine;
-use crate::store::lines::{self, Terms};
+use crate::store::lines::{self, Looks, Terms};
 use crate::work::Work;
 
 /// Finds lines, newest first.
@@ -26,7 +26,8 @@ pub(super) fn search(
         return Ok(Answer::Now(Hits { hits: Vec::new(), more: false }));
     };
     let limit = params.limit.as_usize();
-    let rows = lines::find(work.tx, &terms, room.as_ref(), limit.saturating_add(1))?;
+    let most = limit.saturating_add(1);
+    let (rows, left) = lines::find(work.tx, &terms, room.as_ref(), most, Looks::ONE_CALL)?;
     let mut names = Names::default();
     let mut found = Vec::new();
     for row in rows {
@@ -35,5 +36,5 @@ pub(super) fn search(
         }
     }
     let (hits, more) = fitting(found.into_iter(), limit);
-    Ok(Answer::Now(Hits { hits, more }))
+    Ok(Answer::Now(Hits { hits, more: more || left }))
 }

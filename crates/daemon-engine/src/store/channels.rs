@@ -93,6 +93,12 @@ pub(crate) fn local_name(view: &View<'_>, id: &Ulid) -> Result<Option<ChannelNam
     })
 }
 
+/// The channels that are held.
+pub(crate) fn ids(view: &View<'_>) -> Result<BTreeSet<Ulid>, StoreError> {
+    let ids = view.rows("SELECT id FROM channels", (), |row| Columns::of(row).value())?;
+    Ok(ids.into_iter().collect())
+}
+
 /// How many channels are held.
 pub(crate) fn count(view: &View<'_>) -> Result<usize, StoreError> {
     let count = view.row("SELECT count(*) FROM channels", (), |row| row.get::<_, i64>(0))?;

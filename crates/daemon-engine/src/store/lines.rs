@@ -16,9 +16,9 @@ use super::columns::{Columns, Read, stored};
 use super::kv;
 use super::rooms::RoomKey;
 
-pub(crate) use end::{bound, forget_old, forget_room};
+pub(crate) use end::{bound, forget_left, forget_old, forget_room};
 pub(crate) use pages::{Paging, changed_after, page, thread_of};
-pub(crate) use search::{Terms, find};
+pub(crate) use search::{Looks, Terms, find};
 
 /// One line.
 #[derive(Clone, Debug)]

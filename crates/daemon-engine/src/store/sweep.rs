@@ -32,7 +32,12 @@ pub(crate) fn run(tx: &mut Tx<'_>, keep: &Retention, now: Ms) -> Result<usize, S
            ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')",
         params![at(keep.task_days)],
     )?;
-    rows += tx.execute("DELETE FROM channels_left WHERE until <= ?1", params![now.as_i64()])?;
+    // A channel that was left is remembered until its lines are gone, too.
+    rows += tx.execute(
+        "DELETE FROM channels_left WHERE until <= ?1 AND NOT EXISTS (
+           SELECT 1 FROM lines WHERE room_kind = 'channel' AND room_id = channels_left.id)",
+        params![now.as_i64()],
+    )?;
     // What does not fit in one turn goes with the next.
     let old = now.minus(u64::from(keep.transcript_days) * DAY_MS);
     rows += lines::forget_old(tx, old, LINES_AT_ONCE)?;

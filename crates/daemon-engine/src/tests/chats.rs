@@ -124,12 +124,23 @@ fn arrives(
 
 /// Files a line of bob's as it stands in the store, and nothing else.
 fn filed(tx: &mut messaging_store::Tx<'_>, n: u64, text: &str) -> Result<(), StoreError> {
+    filed_in(tx, "dm:bob", n, text, text)
+}
+
+/// Files a line of bob's in a room, found by `fold`.
+fn filed_in(
+    tx: &mut messaging_store::Tx<'_>,
+    room: &str,
+    n: u64,
+    text: &str,
+    fold: &str,
+) -> Result<(), StoreError> {
     let seq = rows::next_seq(tx)?;
     let row = LineRow {
         id: id(n),
         seq,
         change_seq: seq,
-        room: "dm:bob".parse().unwrap(),
+        room: room.parse().unwrap(),
         person: "bob".parse().unwrap(),
         device: MachineId::from_bytes(&[1; 32]),
         label: None,
@@ -144,5 +155,5 @@ fn filed(tx: &mut messaging_store::Tx<'_>, n: u64, text: &str) -> Result<(), Sto
         at: super::bench::START.wall,
         filed_at: super::bench::START.wall,
     };
-    rows::insert(tx, &row, text)
+    rows::insert(tx, &row, fold)
 }

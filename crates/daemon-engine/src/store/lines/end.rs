@@ -1,4 +1,4 @@
-//! How lines are forgotten: with their room, with time, and when one person's are too many.
+//! How lines are forgotten: with their room, step by step, with time, and when one person's are too many.
 //! Spec: §6.8 "Transcript", D3.21
 //!
 //! What is deleted is taken out of the search first, which needs the text to find it. What the person was told about a line
@@ -8,7 +8,7 @@ use messaging_core::ids::PersonId;
 use messaging_core::time::Ms;
 use messaging_store::{StoreError, Tx, params};
 
-use crate::store::columns::Columns;
+use crate::store::columns::{Columns, stored};
 use crate::store::rooms::RoomKey;
 
 /// Deletes the lines for which a condition over one parameter pair holds, with what is recorded of their copies and their
@@ -34,9 +34,33 @@ macro_rules! forget {
     }};
 }
 
-/// Deletes a room's lines.
-pub(crate) fn forget_room(tx: &mut Tx<'_>, room: &RoomKey) -> Result<usize, StoreError> {
-    forget!(tx, "room_kind = ?1 AND room_id = ?2", params![room.kind(), room.id()])
+/// Deletes at most `limit` of a room's lines, the oldest first.
+pub(crate) fn forget_room(
+    tx: &mut Tx<'_>,
+    room: &RoomKey,
+    limit: usize,
+) -> Result<usize, StoreError> {
+    forget!(
+        tx,
+        "seq IN (SELECT seq FROM lines WHERE room_kind = ?1 AND room_id = ?2 ORDER BY seq LIMIT ?3)",
+        params![room.kind(), room.id(), stored(limit as u64)]
+    )
+}
+
+/// Deletes at most `limit` lines of channels that this person is out of.
+pub(crate) fn forget_left(tx: &mut Tx<'_>, limit: usize) -> Result<usize, StoreError> {
+    let mut gone = 0;
+    while gone < limit {
+        let left = tx.row(
+            "SELECT id FROM channels_left WHERE id NOT IN (SELECT id FROM channels)
+               AND EXISTS (SELECT 1 FROM lines WHERE room_kind = 'channel' AND room_id = channels_left.id) LIMIT 1",
+            (),
+            |row| Columns::of(row).value(),
+        )?;
+        let Some(id) = left else { break };
+        gone += forget_room(tx, &RoomKey::Channel(id), limit - gone)?;
+    }
+    Ok(gone)
 }
 
 /// Deletes at most `limit` lines that were filed at or before a time.

@@ -4,12 +4,16 @@
 //! A term of three or more characters is looked up in the index of trigrams as a quoted phrase, so that nothing in it is
 //! query syntax. A shorter one is looked for in the newest lines themselves, and where it is rare, as the trigrams that
 //! begin with it: a text ends with two line feeds in the index, so that each of its characters begins one. In a small room
-//! every line is looked at.
+//! every line is looked at. No walk is longer than what one call may look at: whoever asks is told that there is more.
 
-use messaging_store::{StoreError, View, params};
+use std::collections::BTreeSet;
+
+use messaging_core::ids::Ulid;
+use messaging_store::{Row, StoreError, View, params};
 
 use super::{COLUMNS, LineRow, read};
-use crate::store::columns::stored;
+use crate::store::channels;
+use crate::store::columns::{Read, stored};
 use crate::store::rooms::RoomKey;
 
 /// A folded text as the index has it.
@@ -51,33 +55,60 @@ fn phrase(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// At most `limit` lines that hold every term, newest first; those of one room when it is named.
+/// How much one walk over lines may look at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looks {
+    pub(crate) lines: u32,
+    /// Bytes of text, before the line that goes past them.
+    pub(crate) bytes: usize,
+}
+
+impl Looks {
+    /// What a call may look at, so that the daemon does other things in between.
+    pub(crate) const ONE_CALL: Self = Self { lines: 20_000, bytes: 8 << 20 };
+
+    /// Whether there is room for a line of so many bytes, which is taken.
+    fn take(&mut self, bytes: usize) -> bool {
+        if self.lines == 0 || self.bytes == 0 {
+            return false;
+        }
+        self.lines -= 1;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        true
+    }
+}
+
+/// At most `limit` lines that hold every term, newest first; those of one room when it is named. Says too whether lines were
+/// left that nobody looked at.
 pub(crate) fn find(
     view: &View<'_>,
     terms: &Terms,
     room: Option<&RoomKey>,
     limit: usize,
-) -> Result<Vec<LineRow>, StoreError> {
-    let mut finding = Finding { view, terms, room, limit, found: Vec::new() };
+    looks: Looks,
+) -> Result<(Vec<LineRow>, bool), StoreError> {
+    let channels = channels::ids(view)?;
+    let mut finding = Finding { view, terms, room, channels, limit, looks, found: Vec::new() };
     let small = match room {
         Some(room) => !is_large(view, room)?,
         None => false,
     };
-    match terms.phrases() {
-        _ if small => finding.look(u64::MAX, u32::MAX).map(drop)?,
-        Some(phrases) => finding.ask(&phrases, u64::MAX)?,
-        None => {
-            if let Some(rest) = finding.look(u64::MAX, RECENT)? {
-                match finding.trigrams()? {
-                    Some(trigrams) if trigrams.is_empty() => {}
-                    Some(trigrams) => finding.ask(&trigrams, rest)?,
-                    // It begins too many: it is not rare.
-                    None => finding.look(rest, u32::MAX).map(drop)?,
-                }
-            }
-        }
-    }
-    Ok(finding.found)
+    let phrases = terms.phrases();
+    let rest = match &phrases {
+        Some(_) if !small => Some(u64::MAX),
+        _ => finding.look(u64::MAX, if small { u32::MAX } else { RECENT })?,
+    };
+    let left = match (rest, phrases) {
+        (None, _) => false,
+        (Some(rest), Some(phrases)) => finding.ask(&phrases, rest)?,
+        (Some(rest), None) => match finding.trigrams()? {
+            Some(trigrams) if trigrams.is_empty() => false,
+            Some(trigrams) => finding.ask(&trigrams, rest)?,
+            // It begins too many: it is not rare.
+            None => finding.look(rest, u32::MAX)?.is_some(),
+        },
+    };
+    Ok((finding.found, left))
 }
 
 /// What is found so far.
@@ -85,55 +116,76 @@ struct Finding<'v> {
     view: &'v View<'v>,
     terms: &'v Terms,
     room: Option<&'v RoomKey>,
+    /// The channels that are held. Lines of others are on their way out.
+    channels: BTreeSet<Ulid>,
     limit: usize,
+    looks: Looks,
     found: Vec<LineRow>,
 }
 
 impl Finding<'_> {
-    /// Looks at so many lines below a number. Returns the number below which the rest is, when that matters.
-    fn look(&mut self, below: u64, lines: u32) -> Result<Option<u64>, StoreError> {
-        let (mut looked, mut last) = (0, 0);
-        let (kind, id) = (self.room.map(RoomKey::kind), self.room.map(RoomKey::id));
-        let of_room = if self.room.is_some() { "room_kind = ?3 AND room_id = ?4 AND" } else { "" };
-        let Self { view, terms, limit, found, .. } = self;
-        view.each(
-            &format!(
-                "SELECT {COLUMNS}, fold FROM lines WHERE {of_room} seq < ?1 AND (?3 IS NULL OR ?4 IS NOT NULL)
-                 ORDER BY seq DESC LIMIT ?2"
-            ),
-            params![stored(below), lines, kind, id],
-            |row| {
-                looked += 1;
-                last = u64::try_from(row.get::<_, i64>(SEQ)?).unwrap_or(0);
-                if terms.are_in(row.get_ref(FOLD)?.as_str()?) {
-                    found.push(read(row)?);
-                }
-                Ok(found.len() < *limit)
-            },
-        )?;
-        Ok((looked == lines && found.len() < *limit).then_some(last))
+    /// Takes a line that holds every term, when its room is one of those asked for.
+    fn take(&mut self, row: &Row<'_>) -> Read<()> {
+        let line = read(row)?;
+        let asked = match (self.room, &line.room) {
+            (Some(room), of) => of == room,
+            (None, RoomKey::Channel(id)) => self.channels.contains(id),
+            (None, RoomKey::Dm(_)) => true,
+        };
+        if asked {
+            self.found.push(line);
+        }
+        Ok(())
     }
 
-    /// Asks the index, for what is below a number.
-    fn ask(&mut self, query: &str, below: u64) -> Result<(), StoreError> {
+    /// Looks at so many lines below a number. Returns the number below which the rest is, when that matters.
+    fn look(&mut self, below: u64, lines: u32) -> Result<Option<u64>, StoreError> {
+        let mut looks = Looks { lines: lines.min(self.looks.lines), ..self.looks };
+        let (mut last, mut all) = (below, true);
         let (kind, id) = (self.room.map(RoomKey::kind), self.room.map(RoomKey::id));
-        let Self { view, terms, limit, found, .. } = self;
-        view.each(
+        let of_room = if self.room.is_some() { "room_kind = ?2 AND room_id = ?3 AND" } else { "" };
+        self.view.each(
+            &format!(
+                "SELECT {COLUMNS}, fold FROM lines WHERE {of_room} seq < ?1 AND (?2 IS NULL OR ?3 IS NOT NULL)
+                 ORDER BY seq DESC"
+            ),
+            params![stored(below), kind, id],
+            |row| {
+                let fold = row.get_ref(FOLD)?.as_str()?;
+                all = looks.take(fold.len());
+                if !all {
+                    return Ok(false);
+                }
+                last = u64::try_from(row.get::<_, i64>(SEQ)?).unwrap_or(0);
+                if self.terms.are_in(fold) {
+                    self.take(row)?;
+                }
+                Ok(self.found.len() < self.limit)
+            },
+        )?;
+        Ok((!all).then_some(last))
+    }
+
+    /// Asks the index, for what is below a number. Returns whether it knows more than could be looked at.
+    fn ask(&mut self, query: &str, below: u64) -> Result<bool, StoreError> {
+        let (mut looks, mut all) = (self.looks, true);
+        self.view.each(
             &format!(
                 "SELECT {COLUMNS}, lines.fold FROM lines_found JOIN lines ON seq = lines_found.rowid
-                 WHERE lines_found MATCH ?1 AND lines_found.rowid < ?2
-                   AND (?3 IS NULL OR (room_kind = ?3 AND room_id = ?4))
-                 ORDER BY lines_found.rowid DESC"
+                 WHERE lines_found MATCH ?1 AND lines_found.rowid < ?2 ORDER BY lines_found.rowid DESC"
             ),
-            params![query, stored(below), kind, id],
+            params![query, stored(below)],
             |row| {
+                let fold = row.get_ref(FOLD)?.as_str()?;
+                all = looks.take(fold.len());
                 // The text may hold the trigrams of a term and not the short terms beside it.
-                if terms.are_in(row.get_ref(FOLD)?.as_str()?) {
-                    found.push(read(row)?);
+                if all && self.terms.are_in(fold) {
+                    self.take(row)?;
                 }
-                Ok(found.len() < *limit)
+                Ok(all && self.found.len() < self.limit)
             },
-        )
+        )?;
+        Ok(!all)
     }
 
     /// The query for every trigram that begins with the longest term, which is a short one; none when they are too many.

@@ -306,6 +306,43 @@ fn a_channel_whose_name_is_taken_is_held_under_another_and_envelopes_carry_its_o
 }
 
 #[test]
+fn a_large_channel_is_gone_at_once_and_its_lines_go_in_steps() {
+    let mut bench = bench();
+    let made = create(1, &["bob", "alice"], "bob");
+    arrives(&mut bench, BOB, ALICE, None, op(10, made));
+    let store = bench.kill(ALICE);
+    let store = super::super::bench::write(store, |tx| {
+        let room = format!("channel:{}", id(1));
+        (0..2_500)
+            .try_for_each(|n| super::filed_in(tx, &room, 9_000 + n, "said there", "said there"))
+    });
+    bench.start(ALICE, store);
+    bench.advance(30_500);
+    bench.admin(ALICE);
+    let lines = |bench: &Bench| bench.count(ALICE, "SELECT count(*) FROM lines");
+    let found = |bench: &mut Bench, query: &str| {
+        let hits = bench.call(ALICE, CONN, "search", json!({"query": query, "limit": 1})).unwrap();
+        hits["hits"].as_array().unwrap().len()
+    };
+    assert_eq!((lines(&bench), found(&mut bench, "said")), (2_501, 1));
+    bench.call(ALICE, CONN, "channel.leave", json!({"name": "ops"})).unwrap();
+    assert_eq!(lines(&bench), 1_501, "a turn takes a thousand");
+    assert_eq!(room(&mut bench, ALICE, OPS), Value::Null);
+    assert_eq!((found(&mut bench, "said"), found(&mut bench, "sa")), (0, 0));
+    assert_eq!(
+        bench.call(ALICE, CONN, "conv.read", json!({"conversation": OPS})),
+        Err("not_found".into())
+    );
+    let store = bench.kill(ALICE);
+    bench.start(ALICE, store);
+    bench.settle();
+    assert_eq!(lines(&bench), 501, "a start goes on with it");
+    bench.advance(1_000);
+    assert_eq!(lines(&bench), 0);
+    assert_eq!(bench.count(ALICE, "SELECT count(*) FROM channels_left"), 1);
+}
+
+#[test]
 fn a_machine_holds_two_hundred_channels() {
     let mut bench = bench();
     let store = bench.kill(ALICE);

@@ -178,6 +178,44 @@ fn a_large_room_is_searched_like_a_small_one() {
 }
 
 #[test]
+fn one_call_looks_at_so_much_and_says_that_there_is_more() {
+    use crate::store::lines::{Looks, Terms, find};
+    let store = messaging_store::Store::memory(&crate::store::LAYOUT, &[]).unwrap();
+    let store = super::super::bench::write(store, |tx| {
+        super::filed(tx, 0, "needle")?;
+        for n in 1..1_000_u32 {
+            // Either letter begins more trigrams than the index is asked for.
+            let c = char::from_u32(0x4e00 + n).unwrap();
+            super::filed(tx, u64::from(n), &format!("{}{c}{c} abc", ['x', 'y'][n as usize % 2]))?;
+        }
+        Ok(())
+    });
+    let bob = "dm:bob".parse().unwrap();
+    let asked = |query: &str, room: bool, looks: Looks| {
+        let terms = Terms::of(query).unwrap();
+        let (found, more) = find(&store.view(), &terms, room.then_some(&bob), 5, looks).unwrap();
+        (found.len(), more)
+    };
+    let lines = |lines| Looks { lines, bytes: usize::MAX };
+    let bytes = |bytes| Looks { lines: u32::MAX, bytes };
+    for room in [true, false] {
+        for (query, few, all) in [
+            ("x y", (0, true), (0, false)),
+            ("abc q", (0, true), (0, false)),
+            ("zz", (0, false), (0, false)),
+            ("needle", (1, false), (1, false)),
+            ("ne", (1, false), (1, false)),
+            ("x", (5, false), (5, false)),
+        ] {
+            for looks in [lines(50), bytes(500)] {
+                assert_eq!(asked(query, room, looks), few, "{query} {room} {looks:?}");
+            }
+            assert_eq!(asked(query, room, Looks::ONE_CALL), all, "{query} {room}");
+        }
+    }
+}
+
+#[test]
 fn a_store_with_its_index_is_sound_as_it_stands() {
     use crate::store::LAYOUT;
     let folder = tempfile::tempdir().unwrap();
@@ -187,7 +225,7 @@ fn a_store_with_its_index_is_sound_as_it_stands() {
     drop(super::super::bench::write(store, move |tx| {
         super::filed(tx, 1, "some text")?;
         super::filed(tx, 2, "more text")?;
-        crate::store::lines::forget_room(tx, &bob)?;
+        crate::store::lines::forget_room(tx, &bob, 2)?;
         super::filed(tx, 3, "the last")
     }));
     assert!(messaging_store::Store::is_sound(&path, &LAYOUT).unwrap());

@@ -118,7 +118,7 @@ CREATE INDEX lines_unread ON lines(room_kind, room_id, seq) WHERE direction = 'i
 CREATE INDEX lines_thread ON lines(thread, seq) WHERE thread IS NOT NULL;
 CREATE INDEX lines_change ON lines(change_seq);
 CREATE INDEX lines_person ON lines(person, seq, bytes);
-CREATE INDEX lines_filed ON lines(filed_at);
+CREATE INDEX lines_filed ON lines(filed_at, id);
 CREATE VIRTUAL TABLE lines_found USING fts5(
   fold, content = 'lines', content_rowid = 'seq', tokenize = 'trigram case_sensitive 1'
 );
@@ -131,6 +131,7 @@ CREATE TABLE line_copies (
 ) STRICT;
 CREATE INDEX line_copies_line ON line_copies(line_id, person);
 CREATE INDEX line_copies_open ON line_copies(exp) WHERE state IN ('sent', 'held');
+CREATE INDEX line_copies_to ON line_copies(device) WHERE state IN ('sent', 'held');
 
 CREATE TABLE channels (
   id TEXT PRIMARY KEY, name TEXT NOT NULL, local_name TEXT NOT NULL UNIQUE, creator TEXT NOT NULL,
@@ -176,6 +177,8 @@ CREATE TABLE notices (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, category TEXT NOT NULL, room TEXT, person TEXT,
   line_id TEXT, device TEXT, text TEXT, at INTEGER NOT NULL, acked_at INTEGER
 ) STRICT;
+CREATE INDEX notices_unseen ON notices(seq) WHERE acked_at IS NULL;
+CREATE INDEX notices_room ON notices(room) WHERE room IS NOT NULL;
 
 CREATE TABLE spent (jti TEXT PRIMARY KEY, exp INTEGER NOT NULL) STRICT;
 
@@ -195,6 +198,34 @@ mod tests {
     fn the_shape_matches_its_snapshot() {
         let store = Store::memory(&LAYOUT, &[]).unwrap();
         insta::assert_snapshot!("store_schema_1", store.shape().unwrap());
+    }
+
+    #[test]
+    fn what_grows_is_looked_up_by_an_index() {
+        let store = Store::memory(&LAYOUT, &[]).unwrap();
+        for (sql, index) in [
+            (
+                "SELECT id FROM notices WHERE acked_at IS NULL AND seq > 1 ORDER BY seq",
+                "notices_unseen",
+            ),
+            ("SELECT id FROM notices WHERE acked_at IS NULL ORDER BY seq DESC", "notices_unseen"),
+            ("DELETE FROM notices WHERE room = 'dm:bob'", "notices_room"),
+            (
+                "SELECT line_id FROM line_copies WHERE state IN ('sent', 'held') AND device = 'd'",
+                "line_copies_to",
+            ),
+            (
+                "SELECT filed_at, id FROM lines WHERE filed_at >= 1 ORDER BY filed_at, id",
+                "lines_filed",
+            ),
+        ] {
+            let plan = store
+                .view()
+                .rows(&format!("EXPLAIN QUERY PLAN {sql}"), (), |row| row.get::<_, String>(3))
+                .unwrap()
+                .join("; ");
+            assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{sql}: {plan}");
+        }
     }
 
     #[test]

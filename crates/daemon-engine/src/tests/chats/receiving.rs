@@ -147,6 +147,23 @@ fn lines_go_with_time_and_are_not_found_any_more() {
 }
 
 #[test]
+fn the_cap_is_looked_at_often_enough() {
+    let mut bench = bench();
+    let store = bench.kill(ALICE);
+    let store = super::super::bench::write(store, |tx| {
+        let text = "x".repeat(1 << 20);
+        (0..17).try_for_each(|n| super::filed_in(tx, "dm:bob", 9_000 + n, &text, "x"))
+    });
+    bench.start(ALICE, store);
+    bench.settle();
+    for n in 0..16 {
+        arrives(&mut bench, BOB, ALICE, None, line(n, "more"));
+    }
+    let bytes = bench.count(ALICE, "SELECT sum(bytes) FROM lines WHERE person = 'bob'");
+    assert!((15 << 20..=16 << 20).contains(&bytes), "{bytes}");
+}
+
+#[test]
 fn a_person_past_the_cap_loses_their_oldest_lines() {
     use crate::store::lines;
     let mut bench = bench();

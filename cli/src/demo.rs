@@ -2,6 +2,7 @@
 //! Spec: D6.7
 
 mod household;
+mod people;
 mod story;
 mod tap;
 mod teller;

@@ -10,11 +10,11 @@ use crate::demo;
 use crate::fault::Fault;
 use crate::render::Report;
 
-/// Show two people's agents exchange a sealed message, on this machine alone
+/// Show two people's agents exchange a sealed message and a task, on this machine alone
 ///
 /// Starts a relay and two daemons in a temporary folder, founds a team, invites a second person, and sends a message from
-/// one agent to another. Then it shows what the relay could see of it, stops everything and deletes the folder. Nothing of
-/// yours is touched, and nothing leaves this machine.
+/// one agent to another, which waits until its person allows it. Then it shows what the relay could see of it, and a task,
+/// stops everything and deletes the folder. Nothing of yours is touched, and nothing leaves this machine.
 ///
 /// Examples:
 ///   messaging demo

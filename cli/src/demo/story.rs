@@ -1,4 +1,4 @@
-//! The story itself: two persons, a team, a message, a receipt.
+//! The story itself: two persons, a team, a message that waits for its person's word, a receipt, a line, a task.
 //! Spec: D6.7
 
 use std::path::Path;
@@ -7,46 +7,45 @@ use std::time::Duration;
 use messaging_client::{Client, Events};
 use messaging_core::b64;
 use messaging_core::code::Code;
-use messaging_core::ids::{
-    ClientKind, Label, PersonId, RelayUrl, RosterPerson, SessionName, TeamName,
-};
+use messaging_core::ids::{ClientKind, Label, RelayUrl, RosterPerson, SessionName, TeamName};
 use messaging_core::jcs;
 use messaging_core::random;
 use messaging_core::stage::Stage;
 use messaging_ipc::call;
 use messaging_ipc::event::Event;
-use messaging_ipc::params::consent::{SetGrant, Subject};
+use messaging_ipc::params::consent::Answer;
 use messaging_ipc::params::inbox::ReadItem;
 use messaging_ipc::params::session::Register;
 use messaging_ipc::params::{KeyOnly, Nothing, msg, team};
 use messaging_ipc::results::inbox::ItemRead;
 use messaging_ipc::scalars::{Count, List, Secret, SessionKey, Target};
-use messaging_ipc::shapes::{Ask, InboxItem, Part, SessionState, SessionTier};
+use messaging_ipc::shapes::{InboxItem, Part, SessionState, SessionTier};
 use messaging_runtime::entropy::SystemRandom;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::household::Household;
+use super::people;
 use super::tap::{Seen, Tap};
 use super::teller::Teller;
 use crate::fault::Fault;
 use crate::render;
 
 /// How long one step of the story may take.
-const PATIENCE: Duration = Duration::from_secs(15);
-const POLL: Duration = Duration::from_millis(50);
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
+pub(super) const POLL: Duration = Duration::from_millis(50);
 /// What one agent writes to the other.
 const TEXT: &str = "The build is green again. Ship it? The word is heliotrope.";
 
 /// One person's side: their daemon, and their agent's session on it.
-struct Side {
+pub(super) struct Side {
     client: Client,
     events: Events,
     key: Option<SessionKey>,
 }
 
 impl Side {
-    async fn call<C: call::Call>(&self, params: &C::Params) -> Result<C::Result, Fault> {
+    pub(super) async fn call<C: call::Call>(&self, params: &C::Params) -> Result<C::Result, Fault> {
         Ok(self.client.call::<C>(params).await?)
     }
 
@@ -73,12 +72,12 @@ impl Side {
         registered.address.map(|address| address.to_string()).ok_or_else(|| broken("an address"))
     }
 
-    fn key(&self) -> Result<SessionKey, Fault> {
+    pub(super) fn key(&self) -> Result<SessionKey, Fault> {
         self.key.clone().ok_or_else(|| broken("a session"))
     }
 
     /// Waits for an event.
-    async fn event<T>(
+    pub(super) async fn event<T>(
         &mut self,
         what: &'static str,
         want: impl Fn(Event) -> Option<T>,
@@ -137,6 +136,8 @@ pub(super) async fn tell(
     teller.fact("text", TEXT);
     teller.fact("envelope", sent.envelope_id);
 
+    teller.step("It waits: Bob has said nothing about Alice's agents yet").await;
+    let allowed = people::allow(&bob, teller, Answer::Once).await?;
     let item = bob
         .event("the message", |event| match event {
             Event::Inbox { item, .. } => Some(item),
@@ -159,6 +160,9 @@ pub(super) async fn tell(
         return Err(broken("the text as it was written"));
     }
 
+    let line = people::line(&alice, &bob, teller).await?;
+    let task = people::task(&mut alice, &mut bob, teller).await?;
+
     teller.step("Everything stops").await;
     stop(&alice).await?;
     stop(&bob).await?;
@@ -170,7 +174,10 @@ pub(super) async fn tell(
         "envelopeId": sent.envelope_id,
         "text": arrived,
         "stages": names,
+        "allowed": allowed,
         "relaySaw": relay_saw,
+        "line": line,
+        "task": task,
     }))
 }
 
@@ -199,17 +206,6 @@ async fn invite(alice: &Side, bob: &Side, teller: &mut Teller<'_>) -> Result<(),
     let joined =
         bob.call::<call::TeamJoin>(&team::Join { ticket, label: Label::parse("laptop")? }).await?;
     teller.fact("bob", format!("{}@{}, member", joined.person, joined.label));
-    let open = SetGrant {
-        subject: Subject { person: Some(PersonId::parse("alice")?), channel: None },
-        chat: None,
-        agent_mail: None,
-        ask: Some(Ask::Open),
-        trusted_until: None,
-        trust: None,
-        discoverable: None,
-    };
-    bob.call::<call::GrantSet>(&open).await?;
-    teller.fact("bob", "lets Alice's agents write to his without asking him each time");
     Ok(())
 }
 
@@ -301,12 +297,12 @@ async fn stop(side: &Side) -> Result<(), Fault> {
     side.call::<call::DaemonStop>(&Nothing {}).await.map(|_| ())
 }
 
-fn late(what: &str) -> Fault {
+pub(super) fn late(what: &str) -> Fault {
     Fault::new(Code::DaemonUnavailable, format!("{what} did not come in time"))
         .next("run it again with --keep, and look at the logs in the folder.")
 }
 
-fn broken(what: &str) -> Fault {
+pub(super) fn broken(what: &str) -> Fault {
     Fault::new(Code::Internal, format!("the demonstration did not get {what}"))
         .next("run it again with --keep, and look at the logs in the folder.")
 }

@@ -32,6 +32,10 @@ fn the_demonstration_works_and_leaves_nothing() {
     let stages: Vec<&str> =
         document["stages"].as_array().unwrap().iter().filter_map(|s| s.as_str()).collect();
     assert_eq!((stages.first(), stages.last()), (Some(&"accepted"), Some(&"read")));
+    assert!(stages.contains(&"held"), "{stages:?}");
+    assert_eq!(document["allowed"], "Deliver this request from alice to api once, guarded.");
+    assert_eq!(document["task"]["state"], "completed");
+    assert!(document["line"].as_str().unwrap().contains("Shipped"));
     assert_eq!(document["relaySaw"]["plaintext"], false);
     assert!(document["relaySaw"]["bodyChars"].as_u64().unwrap() > 100);
     assert_eq!(document["relaySaw"]["header"]["from"]["person"], "alice");
@@ -45,9 +49,15 @@ fn a_person_reads_it_as_a_story_and_may_keep_the_folder() {
     let folder = tempfile::Builder::new().prefix("d").tempdir_in("/tmp").unwrap();
     let ran = ran(clean(&messaging()).env("TMPDIR", folder.path()).args(["demo", "--keep"]));
     assert_eq!(ran.status, 0, "{ran:?}");
-    for words in
-        ["founds a team", "This is what the relay saw", "of ciphertext", "→ read", "kept: "]
-    {
+    for words in [
+        "founds a team",
+        "It waits",
+        "This is what the relay saw",
+        "of ciphertext",
+        "→ read",
+        "Shipped",
+        "kept: ",
+    ] {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }
     let kept = left(folder.path());

@@ -65,11 +65,17 @@ impl House {
         machine
     }
 
-    /// A machine that joins a team by an invite.
-    pub(crate) fn guest(&self, admin: &Machine, person: &str, label: &str) -> Machine {
+    /// A machine that joins a team by an invite, and whose person has said nothing about the others, nor they about them.
+    pub(crate) fn stranger(&self, admin: &Machine, person: &str, label: &str) -> Machine {
         let machine = self.machine(&format!("{person}-{label}"));
         let ticket = admin.ok(&["team", "invite", person]);
         assert_eq!(machine.join(&ticket, label).status, 0);
+        machine
+    }
+
+    /// The same, and everybody lets the others' agents ask theirs.
+    pub(crate) fn guest(&self, admin: &Machine, person: &str, label: &str) -> Machine {
+        let machine = self.stranger(admin, person, label);
         admin.welcome(person);
         machine.welcome_all();
         machine

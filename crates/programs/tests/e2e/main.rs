@@ -9,6 +9,7 @@
 mod agents;
 mod bodies;
 mod chaos;
+mod consent;
 mod delegation;
 mod harness;
 mod homes;

@@ -9,6 +9,7 @@
 mod agents;
 mod bodies;
 mod chaos;
+mod chats;
 mod consent;
 mod delegation;
 mod harness;

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use messaging_core::code::Code;
 use messaging_core::jcs;
 use messaging_ipc::call;
 use messaging_ipc::params::Nothing;
@@ -78,7 +77,7 @@ impl Overview {
             health: link.call::<call::DaemonHealth>(&Nothing {}).await?,
             status: link.call::<call::DaemonStatus>(&Nothing {}).await?,
             device: link.call::<call::DeviceStatus>(&Nothing {}).await?,
-            counts: if counts { person_counts(link).await? } else { None },
+            counts: if counts { Some(person_counts(link).await?) } else { None },
         })
     }
 
@@ -207,13 +206,8 @@ pub(in crate::commands) const fn role(role: messaging_core::roster::Role) -> &'s
     }
 }
 
-/// The person's counts; none from a daemon that has no notices yet.
-async fn person_counts(link: &Link<'_>) -> Result<Option<Counts>, Fault> {
-    match link.call::<call::NoticeList>(&ListNotices::default()).await {
-        Ok(notices) => Ok(Some(notices.counts)),
-        Err(fault) if fault.code == Code::Internal => Ok(None),
-        Err(fault) => Err(fault),
-    }
+async fn person_counts(link: &Link<'_>) -> Result<Counts, Fault> {
+    Ok(link.call::<call::NoticeList>(&ListNotices::default()).await?.counts)
 }
 
 fn value(of: &impl serde::Serialize) -> Value {

@@ -41,12 +41,17 @@ fn device() -> Value {
         "label": "desk", "fingerprint": "d75a 9801"})
 }
 
-/// A daemon that is set up and has no notices yet.
+fn notices(unread: u64, requests: u64) -> Value {
+    json!({"notices": [], "counts": {"unread": unread, "requests": requests}})
+}
+
+/// A daemon that is set up.
 fn daemon() -> FakeDaemon {
     FakeDaemon::start(|method, _| match method {
         "daemon.status" => Step::Result(status(true)),
         "daemon.health" => Step::Result(health()),
         "device.status" => Step::Result(device()),
+        "notice.list" => Step::Result(notices(2, 1)),
         "device.list" => Step::Result(json!({"devices": [
             {"device": MACHINE, "label": "desk", "vouch": "roster", "current": true, "self": true, "since": 1_767_225_600_000_u64},
             {"device": MACHINE, "label": "old", "vouch": "roster", "current": false, "since": 1,
@@ -76,7 +81,7 @@ fn status_shows_alarms_first_and_no_raw_peer_text() {
     assert!(ran.stdout.contains("gar\\u202eden"), "{}", ran.stdout);
     let document = ran.json();
     assert_eq!(document["status"]["team"]["name"], "gar\u{202e}den");
-    assert!(document.get("counts").is_none());
+    assert_eq!(document["counts"], json!({"unread": 2, "requests": 1}));
 }
 
 #[test]
@@ -84,6 +89,7 @@ fn a_device_that_is_not_set_up_says_so() {
     let daemon = FakeDaemon::start(|method, _| match method {
         "daemon.status" => Step::Result(status(false)),
         "daemon.health" => Step::Result(health()),
+        "notice.list" => Step::Result(notices(0, 0)),
         _ => Step::Result(json!({"kind": "none", "binding": "none"})),
     });
     let ran = with(&daemon, &["identity", "show"]);

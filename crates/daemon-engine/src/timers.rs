@@ -58,6 +58,7 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         suggestions::forget_gone(work.tx)?;
         holds::expire(work)?;
         grants::warn(engine, work)?;
+        grants::tell_again(engine, work)?;
         stages::expire(engine, work)?;
         executor::repeat(engine, work)?;
         executor::time_out(engine, work)?;

@@ -56,6 +56,18 @@ pub(crate) fn keep(
     sync::tell(engine, work, Sync::Grant, std::slice::from_ref(grant))
 }
 
+/// Sends what this device dated ahead again when its time has come: until then the others took it for one from the future.
+/// So it is with what was signed while the clock was ahead, or right after (R4).
+pub(crate) fn tell_again(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+) -> Result<(), StoreError> {
+    let Some((own, _)) = engine.own() else { return Ok(()) };
+    let now = work.wall();
+    let come = grants::come(work.tx, &own, now)?;
+    if come.is_empty() { Ok(()) } else { sync::tell(engine, work, Sync::Grant, &come) }
+}
+
 /// Tells the person of trust that ends soon, once for each grant.
 pub(crate) fn warn(engine: &DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     let now = work.wall();
@@ -73,6 +85,7 @@ pub(crate) fn warn(engine: &DaemonEngine, work: &mut Work<'_, '_>) -> Result<(),
                 at: now,
             };
             notices::alert(engine, work, alert)?;
+            grants::warned(work.tx, &grant.subject)?;
         }
     }
     Ok(())

@@ -42,13 +42,37 @@ pub(crate) fn all(view: &View<'_>) -> Result<Vec<VerifiedGrant>, StoreError> {
     view.rows("SELECT grant FROM grants ORDER BY ts DESC, gid DESC", (), read)
 }
 
-/// The grants that trust somebody, or did.
+/// The grants that trust somebody, or did, whose end the person was not told yet.
 pub(crate) fn trusting(view: &View<'_>) -> Result<Vec<VerifiedGrant>, StoreError> {
     view.rows(
-        "SELECT grant FROM grants WHERE json_extract(grant, '$.trustedUntil') IS NOT NULL",
+        "SELECT grant FROM grants WHERE warned IS NOT gid AND json_extract(grant, '$.trustedUntil') IS NOT NULL",
         (),
         read,
     )
+}
+
+/// Notes that the person was told of the end of a grant's trust.
+pub(crate) fn warned(tx: &mut Tx<'_>, subject: &Subject) -> Result<(), StoreError> {
+    tx.execute("UPDATE grants SET warned = gid WHERE subject = ?1", params![key(subject)])?;
+    Ok(())
+}
+
+/// Notes which of the grants that a device signed are dated ahead, and takes those off the list whose time has come.
+pub(crate) fn come(
+    tx: &mut Tx<'_>,
+    by: &MachineId,
+    now: Ms,
+) -> Result<Vec<VerifiedGrant>, StoreError> {
+    tx.execute(
+        "UPDATE grants SET again = 1 WHERE again = 0 AND by_device = ?1 AND ts > ?2",
+        params![by.as_str(), now.as_i64()],
+    )?;
+    let come =
+        tx.rows("SELECT grant FROM grants WHERE again AND ts <= ?1", params![now.as_i64()], read)?;
+    if !come.is_empty() {
+        tx.execute("UPDATE grants SET again = 0 WHERE again AND ts <= ?1", params![now.as_i64()])?;
+    }
+    Ok(come)
 }
 
 /// The grants of the channels that a person is in, as this machine holds them.
@@ -79,7 +103,7 @@ pub(crate) fn put(tx: &mut Tx<'_>, grant: &VerifiedGrant) -> Result<(), StoreErr
     tx.execute(
         "INSERT INTO grants (subject, grant, ts, gid, by_device) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (subject) DO UPDATE SET grant = excluded.grant, ts = excluded.ts, gid = excluded.gid,
-           by_device = excluded.by_device",
+           by_device = excluded.by_device, again = 0",
         params![
             key(&grant.subject),
             grant.raw().to_string(),

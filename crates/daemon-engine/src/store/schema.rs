@@ -143,7 +143,8 @@ CREATE TABLE channels_left (id TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
 CREATE TABLE read_cursors (room TEXT PRIMARY KEY, up_to INTEGER NOT NULL) STRICT;
 
 CREATE TABLE grants (
-  subject TEXT PRIMARY KEY, grant TEXT NOT NULL, ts INTEGER NOT NULL, gid TEXT NOT NULL, by_device TEXT NOT NULL
+  subject TEXT PRIMARY KEY, grant TEXT NOT NULL, ts INTEGER NOT NULL, gid TEXT NOT NULL, by_device TEXT NOT NULL,
+  again INTEGER NOT NULL DEFAULT 0, warned TEXT
 ) STRICT;
 
 CREATE TABLE grant_review (subject TEXT PRIMARY KEY, levels TEXT NOT NULL, lapsed_at INTEGER NOT NULL) STRICT;
@@ -152,7 +153,8 @@ CREATE TABLE grant_peers (device TEXT PRIMARY KEY, snapshot_at INTEGER NOT NULL)
 
 CREATE TABLE held (
   device TEXT NOT NULL, id TEXT NOT NULL, envelope TEXT NOT NULL, payload TEXT NOT NULL, session_id INTEGER,
-  person TEXT NOT NULL, kind TEXT NOT NULL, at INTEGER NOT NULL, exp INTEGER NOT NULL, PRIMARY KEY (device, id)
+  person TEXT NOT NULL, kind TEXT NOT NULL, task TEXT, shown TEXT NOT NULL, at INTEGER NOT NULL, exp INTEGER NOT NULL,
+  PRIMARY KEY (device, id)
 ) STRICT;
 CREATE INDEX held_person ON held(person, at);
 

@@ -264,3 +264,18 @@ fn a_block_that_a_removed_device_lifted_comes_back_without_what_it_let_in() {
     assert_eq!((&kept["id"], &kept["ts"]), (&first["id"], &first["ts"]));
     assert_eq!((&kept["chat"], kept.get("ask")), (&json!("blocked"), None));
 }
+
+#[test]
+fn what_was_dated_ahead_is_sent_again_when_its_time_has_come() {
+    let mut town = Town::of(&BOBS);
+    town.says("alice", json!({"ask": "open"}));
+    town.bench.now.wall = town.bench.now.wall.minus(CLOCK_SKEW_MS + 60_000);
+    let second = town.says("alice", json!({"chat": "blocked"}));
+    town.bench.advance(60_000);
+    assert_eq!(said(&mut town, PHONE)[0].get("chat"), None, "it is from the future there");
+    town.restart(DESK);
+    town.bench.advance(CLOCK_SKEW_MS + 60_000);
+    for at in [PHONE, PAD] {
+        assert_eq!(said(&mut town, at), json!([second]));
+    }
+}

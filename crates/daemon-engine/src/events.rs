@@ -220,6 +220,8 @@ log_events! {
     InboundRejected "inbound.rejected" Info { device: MachineId, r#type: &'static str, code: Code }
     /// An ask waits for the person's answer.
     InboundHeld "inbound.held" Info { device: MachineId }
+    /// An ask that waits cannot be shown to the person: what is kept of it is damaged.
+    HeldDamaged "held.damaged" Error { device: MachineId }
     /// An envelope was refused because this build has no place for it.
     InboundNotYet "inbound.not_yet" Info { device: MachineId, kind: &'static str }
     /// A grant from another device of the person was not taken.

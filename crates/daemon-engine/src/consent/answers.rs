@@ -122,17 +122,22 @@ fn settle(
     row: &HeldRow,
     answer: Answer,
 ) -> Result<(), StoreError> {
-    let contents = held::contents(work.tx, row)?;
+    // Only what is delivered is opened: what is damaged can be declined.
+    let contents = match answer {
+        Answer::Once | Answer::Always => {
+            Some(held::contents(work.tx, row)?.ok_or(StoreError::Corrupt)?)
+        }
+        Answer::Decline | Answer::Block | Answer::Accept => None,
+    };
     held::delete(work.tx, row)?;
     let sender = engine.realm.member(&row.device);
     if !sender.is_some_and(|member| is_person(&member.person, &row.person)) {
         // The sender left: nobody is told.
         return Ok(());
     }
-    let (envelope, payload) = contents.ok_or(StoreError::Corrupt)?;
-    let refusal = match answer {
-        Answer::Decline | Answer::Block | Answer::Accept => Some(Code::Declined),
-        Answer::Once | Answer::Always => {
+    let refusal = match contents {
+        None => Some(Code::Declined),
+        Some((envelope, payload)) => {
             let message: MessagePayload =
                 json::decode(&payload).map_err(|_| StoreError::Corrupt)?;
             match class(engine, work, row, &message, answer)? {

@@ -2,20 +2,26 @@
 //! Spec: §6.9 "Holds", D3.11
 
 use messaging_core::code::Code;
+use messaging_core::delegation::DelegationSummary;
 use messaging_core::envelope::Envelope;
-use messaging_core::ids::SessionName;
+use messaging_core::ids::{MachineId, SessionName, Ulid};
+use messaging_core::jcs;
 use messaging_core::limits::{HELD_PER_SENDER, HELD_TOTAL};
+use messaging_core::payload::MessagePayload;
 use messaging_core::receipt::{Receipt, ReceiptStage};
+use messaging_ipc::shapes::DelegationSummary as ChainView;
 use messaging_store::StoreError;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
-use crate::store::held::{self, HeldRow};
+use crate::store::held::{self, HeldRow, Shown};
 use crate::store::inbox::ItemKind;
 use crate::store::sessions::SessionId;
+use crate::tasks::executor;
 use crate::work::Work;
-use crate::{notices, receipts};
+use crate::{inbound, notices, receipts};
 
 /// An ask that the person is to answer.
 pub(crate) struct Asked<'a> {
@@ -24,8 +30,12 @@ pub(crate) struct Asked<'a> {
     pub(crate) wire: &'a Value,
     /// What was sealed in it.
     pub(crate) payload: &'a Value,
+    /// The same, read.
+    pub(crate) message: &'a MessagePayload,
     /// The agent that asks.
     pub(crate) from: &'a SessionName,
+    /// The agent that is asked.
+    pub(crate) to: &'a SessionName,
     pub(crate) kind: ItemKind,
     pub(crate) session: SessionId,
 }
@@ -51,6 +61,8 @@ pub(crate) fn keep(
         session: Some(asked.session),
         person: person.clone(),
         kind: asked.kind,
+        task: asked.message.message.task_id,
+        shown: Some(shown(asked)),
         at: work.wall(),
         exp: envelope.exp,
     };
@@ -59,6 +71,38 @@ pub(crate) fn keep(
     notices::request(engine, work, &row.id, person, Some(asked.from))?;
     work.log(LogEvent::InboundHeld { device: row.device });
     Ok(Ok(()))
+}
+
+fn shown(asked: &Asked<'_>) -> Shown {
+    let message = &asked.message.message;
+    let chain = asked.message.delegation.as_deref().and_then(DelegationSummary::of);
+    Shown {
+        from: asked.from.clone(),
+        to: asked.to.clone(),
+        context: message.context().as_str().to_owned(),
+        preview: inbound::preview(message),
+        chain: chain
+            .and_then(|chain| jcs::to_value(&chain).ok())
+            .and_then(|chain| ChainView::deserialize(chain).ok()),
+    }
+}
+
+/// The requester wants no more of a task that the person has not answered: they are not asked any more, and its requester
+/// hears that it has ended. Says whether such a task waited.
+pub(crate) fn cancel(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    device: &MachineId,
+    task: &Ulid,
+) -> Result<bool, StoreError> {
+    let rows = held::of_task(work.tx, device, task)?;
+    for row in &rows {
+        held::delete(work.tx, row)?;
+        if let Some(shown) = &row.shown {
+            executor::never_began(engine, work, device, (task, &row.id, &shown.context))?;
+        }
+    }
+    Ok(!rows.is_empty())
 }
 
 /// Drops what ended unanswered. Its sender's own clock settles the other side.

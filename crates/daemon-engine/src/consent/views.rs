@@ -4,29 +4,22 @@
 use messaging_core::consent::{
     ConsentGrant, EffectivePolicy, Levels, Relation, Subject, VerifiedGrant,
 };
-use messaging_core::delegation::{DelegationGrant, DelegationSummary};
-use messaging_core::envelope::Checked;
-use messaging_core::ids::{Label, PersonId, SessionAddress, SessionName, Ulid};
-use messaging_core::payload::MessagePayload;
+use messaging_core::ids::{Label, PersonId, SessionAddress, Ulid};
 use messaging_core::peer_text::PeerText;
 use messaging_core::time::Ms;
-use messaging_core::{jcs, json};
 use messaging_ipc::params::consent::Answer;
 use messaging_ipc::results::request::{AnswerPreview, RequestKind};
 use messaging_ipc::shapes::{
-    DelegationSummary as ChainView, GrantSubject, GrantView, HeldAsk, NoticeFrom, RequestView,
-    ReviewItem,
+    GrantSubject, GrantView, HeldAsk, NoticeFrom, RequestView, ReviewItem,
 };
 use messaging_store::{StoreError, View};
-use serde::Deserialize;
 
 use super::answers::Answered;
 use super::sentences;
 use crate::engine::DaemonEngine;
 use crate::history;
-use crate::inbound;
 use crate::store::grants::{self, Lapsed};
-use crate::store::held::{self, HeldRow};
+use crate::store::held::HeldRow;
 use crate::store::inbox::ItemKind;
 use crate::store::suggestions::SuggestionRow;
 
@@ -85,53 +78,26 @@ pub(crate) fn sentence(
     Ok(sentences::grant(&grant.subject, own, &grant.levels(), &policy, channel.as_ref(), now))
 }
 
-/// A held ask; none for one whose row and contents do not fit, which nothing can be done with but declining it.
-pub(crate) fn held(
-    engine: &DaemonEngine,
-    view: &View<'_>,
-    row: &HeldRow,
-) -> Result<Option<RequestView>, StoreError> {
-    let Some(ask) = read(view, row)? else { return Ok(None) };
-    let label = label(engine, row).ok_or(StoreError::Corrupt)?;
+/// A held ask; none for one of which nothing whole is left to show. It can still be declined.
+pub(crate) fn held(engine: &DaemonEngine, row: HeldRow) -> Option<RequestView> {
+    let (shown, label) = row.shown.clone().zip(label(engine, &row))?;
     let view = HeldAsk {
         id: row.id,
-        person: row.person.clone(),
+        address: SessionAddress::new(&row.person, &shown.from, &label),
+        person: row.person,
         device: row.device,
-        address: SessionAddress::new(&row.person, &ask.from, &label),
         label,
-        agent: ask.from,
-        to: ask.to,
-        preview: PeerText::new(inbound::preview(&ask.message.message)),
+        agent: shown.from,
+        to: shown.to,
+        preview: PeerText::new(shown.preview),
         held_at: row.at,
         exp: row.exp,
-        chain: ask.message.delegation.as_deref().and_then(chain),
+        chain: shown.chain,
     };
-    Ok(Some(match row.kind {
+    Some(match row.kind {
         ItemKind::Message => RequestView::Message(view),
         ItemKind::Task => RequestView::Task(view),
-    }))
-}
-
-/// The summary of a chain that was verified when it was held.
-fn chain(grants: &[DelegationGrant]) -> Option<ChainView> {
-    let summary = DelegationSummary::of(grants)?;
-    ChainView::deserialize(jcs::to_value(&summary).ok()?).ok()
-}
-
-/// What is held of an ask, as far as it is shown.
-struct Ask {
-    from: SessionName,
-    to: SessionName,
-    message: MessagePayload,
-}
-
-fn read(view: &View<'_>, row: &HeldRow) -> Result<Option<Ask>, StoreError> {
-    let (envelope, payload) = held::contents(view, row)?.ok_or(StoreError::Corrupt)?;
-    let checked = Checked::read(envelope).map_err(|_| StoreError::Corrupt)?;
-    let envelope = checked.envelope();
-    let ends = envelope.from.agent.clone().zip(envelope.to().and_then(|to| to.agent.clone()));
-    let message = json::decode(&payload).map_err(|_| StoreError::Corrupt)?;
-    Ok(ends.map(|(from, to)| Ask { from, to, message }))
+    })
 }
 
 /// The label of a sender's machine; of one that left, the last it had.
@@ -155,7 +121,6 @@ pub(crate) fn suggestion(row: SuggestionRow) -> RequestView {
 /// What an answer would do.
 pub(crate) fn preview(
     engine: &DaemonEngine,
-    view: &View<'_>,
     named: &Ulid,
     about: Answered,
     answer: Answer,
@@ -164,7 +129,7 @@ pub(crate) fn preview(
         Answered::Asks { person, rows } => {
             let count = rows.len();
             let row = rows.iter().find(|row| row.id == *named).ok_or(StoreError::Other)?;
-            let ask = read(view, row)?.ok_or(StoreError::Corrupt)?;
+            let ask = row.shown.clone().ok_or(StoreError::Corrupt)?;
             Ok(AnswerPreview {
                 kind: match row.kind {
                     ItemKind::Message => RequestKind::Message,

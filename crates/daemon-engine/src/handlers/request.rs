@@ -8,6 +8,7 @@ use messaging_ipc::results::request::{AnswerPreview, Answered, Requests};
 use super::{Answer, Call, Handled};
 use crate::consent::{answers, views};
 use crate::engine::DaemonEngine;
+use crate::events::LogEvent;
 use crate::store::{held, suggestions};
 use crate::work::Work;
 
@@ -20,7 +21,11 @@ pub(super) fn list(
 ) -> Handled<Requests> {
     let mut requests = Vec::new();
     for row in held::open(work.tx, None, work.wall())? {
-        requests.extend(views::held(engine, work.tx, &row)?);
+        let device = row.device;
+        match views::held(engine, row) {
+            Some(request) => requests.push(request),
+            None => work.log(LogEvent::HeldDamaged { device }),
+        }
     }
     requests.extend(suggestions::all(work.tx)?.into_iter().map(views::suggestion));
     Ok(Answer::Now(Requests { requests }))
@@ -46,5 +51,5 @@ pub(super) fn answer_preview(
 ) -> Handled<AnswerPreview> {
     let AnswerRequest { id, answer, all } = params;
     let about = answers::find(work.tx, &id, answer, all, work.wall())?;
-    Ok(Answer::Now(views::preview(engine, work.tx, &id, about, answer)?))
+    Ok(Answer::Now(views::preview(engine, &id, about, answer)?))
 }

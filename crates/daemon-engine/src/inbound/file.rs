@@ -137,9 +137,11 @@ impl Arrived<'_> {
             envelope: self.envelope,
             wire: self.wire,
             payload: self.raw,
+            message: self.payload,
             kind: kind(self.payload),
             session: session.id,
             from: self.from,
+            to: self.to,
         }
     }
 }

@@ -213,8 +213,12 @@ pub(super) fn cancel(
     envelope: &Envelope,
     cancel: &TaskCancel,
 ) -> Result<Filed, StoreError> {
+    let device = &envelope.from.device;
     let known = executor::of(work, &cancel.task_id)?;
-    let Some(row) = known.filter(|row| row.peer_device == envelope.from.device) else {
+    let Some(row) = known.filter(|row| row.peer_device == *device) else {
+        if holds::cancel(engine, work, device, &cancel.task_id)? {
+            return stored(engine, work, envelope).map(Ok);
+        }
         return Ok(Err(Code::NotFound));
     };
     let reason = cancel.reason.as_ref().map(|reason| reason.as_str());

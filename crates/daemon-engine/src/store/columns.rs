@@ -97,6 +97,12 @@ impl<'r, 's> Columns<'r, 's> {
         }
     }
 
+    /// JSON of a known shape; none when it is damaged, or says so itself.
+    pub(super) fn json_if_whole<T: DeserializeOwned>(&mut self) -> Read<Option<T>> {
+        let text = self.take::<String>()?;
+        Ok(serde_json::from_str(&text).ok().flatten())
+    }
+
     /// JSON of any shape.
     pub(super) fn any_json(&mut self) -> Read<Value> {
         self.json()

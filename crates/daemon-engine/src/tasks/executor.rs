@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use messaging_core::code::{Code, Failure};
 use messaging_core::envelope::SealedType;
-use messaging_core::ids::{SessionName, Ulid};
+use messaging_core::ids::{MachineId, SessionName, Ulid};
 use messaging_core::jcs;
 use messaging_core::limits::{PLAINTEXT_BYTES, TASK_INPUT_TIMEOUT_MS};
 use messaging_core::task::TaskState;
@@ -160,6 +160,31 @@ pub(crate) fn cancel(
     }
     let parts = reason.filter(|text| !text.is_empty()).map(|text| json!([{"text": text}]));
     end(engine, work, row, TaskState::Canceled, parts)
+}
+
+/// Tells the requester of a task that it was cancelled while its person had not been heard: there is no record of it here.
+pub(crate) fn never_began(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    requester: &MachineId,
+    (task, request, context): (&Ulid, &Ulid, &str),
+) -> Result<(), StoreError> {
+    let Some(to) = engine.realm.member(requester).map(|member| Target::of(member, None)) else {
+        return Ok(());
+    };
+    let at = work.wall();
+    let status = super::status(TaskState::Canceled, None, at);
+    let payload = json!({"taskId": task.as_str(), "contextId": context, "status": status});
+    let letter = Letter {
+        kind: SealedType::TaskStatus,
+        from_agent: None,
+        to: &to,
+        reply_to: Some(*request),
+        payload: &payload,
+        at,
+    };
+    judged(outbound::post(engine, work, &letter))?.ok();
+    Ok(())
 }
 
 /// Ends the tasks that wait for somebody and were left alone for a day.

@@ -1,11 +1,12 @@
 //! The person's answers to what is held, and what each of them leaves behind.
 //! Spec: §6.9 "Holds", D3.11
 
+use messaging_core::envelope::SealedType;
 use messaging_core::limits::{LOOP_GUARD_MAX, TTL_MS};
 use serde_json::json;
 
 use super::super::bench::CONN;
-use super::super::forge::mail;
+use super::super::forge::{mail, personal};
 use super::{THREE, Town, remove};
 
 #[test]
@@ -309,4 +310,50 @@ fn message_requests_are_for_other_organisations() {
     ] {
         assert_eq!(town.bench.call(1, CONN, method, params).unwrap_err(), "invalid_request");
     }
+}
+
+#[test]
+fn a_task_that_is_cancelled_while_it_waits_ends_on_both_sides_and_never_begins() {
+    let mut town = Town::of(&THREE);
+    let (id, task) = town.asks("build it");
+    let cancel = json!({"taskId": task});
+    let carols = town.bench.forge(2, 1, personal(SealedType::TaskCancel, cancel.clone()));
+    town.bench.deliver(1, &carols);
+    assert_eq!(town.bench.answer_to(1, 2, &carols).unwrap(), "rejected not_found");
+    assert_eq!(town.requests(1).len(), 1, "nobody else cancels it");
+    town.bench.ask(&town.alice, "task.cancel", cancel).unwrap();
+    town.bench.advance(1_000);
+    let record = town.bench.ask(&town.alice, "task.get", json!({"taskId": task})).unwrap();
+    assert_eq!(record["task"]["status"]["state"], "TASK_STATE_CANCELED");
+    assert!(town.requests(1).is_empty());
+    assert_eq!(town.answer(&id, "once").unwrap_err(), "not_found");
+    let get = json!({"taskId": task});
+    assert_eq!(town.bench.ask(&town.bob, "task.get", get.clone()).unwrap_err(), "not_found");
+    assert!(town.texts().is_empty());
+    // Nor does the end of the request change how the task ended.
+    town.bench.skip(TTL_MS + 60_000);
+    town.bench.advance(61_000);
+    let record = town.bench.ask(&town.alice, "task.get", get).unwrap();
+    assert_eq!(record["task"]["status"]["state"], "TASK_STATE_CANCELED");
+}
+
+#[test]
+fn what_waits_is_listed_unopened_and_what_is_damaged_can_be_declined() {
+    let mut town = Town::new();
+    let (damaged, whole) = (town.writes("one"), town.writes("two"));
+    let store = town.bench.kill(1);
+    let id = damaged.clone();
+    let store = super::super::bench::write(store, move |tx| {
+        tx.execute("UPDATE held SET envelope = '', payload = ''", ())?;
+        tx.execute("UPDATE held SET shown = '{' WHERE id = ?1", [id.as_str()]).map(drop)
+    });
+    town.bench.start(1, store);
+    town.bench.advance(3_000);
+    town.bench.admin(1);
+    let requests = town.requests(1);
+    assert_eq!(requests.len(), 1);
+    assert_eq!((&requests[0]["id"], &requests[0]["preview"]), (&json!(whole), &json!("two")));
+    town.answer(&damaged, "decline").unwrap();
+    assert_eq!(town.stage(&damaged), "rejected declined");
+    assert_eq!(town.requests(1).len(), 1);
 }

@@ -251,6 +251,8 @@ fn two_hundred_asks_are_held_in_all() {
                 session: None,
                 person: format!("p{number}").parse().unwrap(),
                 kind: ItemKind::Message,
+                task: None,
+                shown: None,
                 at: now,
                 exp: now.plus(60_000_000),
             };

@@ -29,11 +29,12 @@ use crate::render::{Report, instant};
 use folder::{File, Folder};
 use manifest::Manifest;
 
-/// Write everything that this machine holds of your agents' mail into a folder
+/// Write everything that this machine holds of your correspondence into a folder
 ///
-/// Mail that came and, unless `retention.sentText` is off, mail that was sent, oldest first. Reading it this way
-/// marks nothing as read and tells nobody. Beside the mail stands manifest.json, with the size and SHA-256 of each
-/// file. Nothing that is there is written over, and a failure leaves nothing behind.
+/// Your agents' mail, that which came and, unless `retention.sentText` is off, that which was sent, and the lines of
+/// direct conversations and channels, oldest first. Reading it this way marks nothing as read and tells nobody. Beside
+/// it stands manifest.json, with the size and SHA-256 of each file. Nothing that is there is written over, and a
+/// failure leaves nothing behind.
 ///
 /// Examples:
 ///   messaging export --format jsonl --to backup
@@ -50,7 +51,7 @@ pub(crate) struct Export {
     /// The folder, which is made when it is missing
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// Only with this person or this agent
+    /// Only with this person or this agent, or in this channel
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::recipients))]
     with: Option<String>,
     /// Only from then on: 7d, 12h, 30m, a date, or a time as 2026-01-31T12:00:00Z

@@ -1,11 +1,12 @@
-//! A person's mail as a whole: found by its words, and read out once from the first to the last.
+//! A person's correspondence as a whole: mail is found by its words; mail and lines are read out once, from the first to the
+//! last.
 //! Spec: §8.2, docs/decisions/0013-a-senders-copy.md
 //!
 //! One call looks at a bounded number of messages, so that the daemon does other things in between; the caller goes on
 //! from the cursor.
 
 use messaging_core::b64;
-use messaging_core::json::utf16_cut;
+use messaging_core::json::{self, utf16_cut};
 use messaging_core::peer_text::PeerText;
 use messaging_core::time::Ms;
 use messaging_ipc::line::LINE_BYTES;
@@ -15,15 +16,20 @@ use messaging_ipc::shapes::Direction;
 use messaging_store::{StoreError, View};
 use serde_json::Value;
 
-use crate::store::archive::{self, Filter, Place, Table};
-use crate::store::{inbox, sent, sent_text};
+use crate::chats::{self, Names};
+use crate::store::archive::{self, ALL, Filter, MAIL, Place, Table};
+use crate::store::{channels, inbox, lines, sent, sent_text};
 use crate::tasks::view;
 use crate::views;
 
-/// Which mail a call is about; none when it can be no mail, as with a channel.
-pub(crate) fn filter(with: Option<&Target>, since: Option<Ms>) -> Option<Filter<'_>> {
+/// What a call is about; none when that can be nothing, as with a channel that is not held.
+pub(crate) fn filter<'a>(
+    view: &View<'_>,
+    with: Option<&'a Target>,
+    since: Option<Ms>,
+) -> Result<Option<Filter<'a>>, StoreError> {
     let since = since.unwrap_or_default();
-    Some(match with {
+    Ok(Some(match with {
         None => Filter { since, ..Filter::default() },
         Some(Target::Person(person)) => Filter { since, person: Some(person), ..Filter::default() },
         Some(Target::Agent(address)) => Filter {
@@ -31,9 +37,13 @@ pub(crate) fn filter(with: Option<&Target>, since: Option<Ms>) -> Option<Filter<
             person: Some(&address.person),
             agent: Some(&address.session),
             label: address.label.as_ref(),
+            channel: None,
         },
-        Some(Target::Channel(_)) => return None,
-    })
+        Some(Target::Channel(name)) => match channels::by_local(view, name)? {
+            Some(held) => Filter { since, channel: Some(held.record.id), ..Filter::default() },
+            None => return Ok(None),
+        },
+    }))
 }
 
 /// Mail that holds every word of `query`, newest first.
@@ -47,7 +57,7 @@ pub(crate) fn search(
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
     let (mut hits, mut looked, mut bytes) = (Vec::new(), 0, 0);
     loop {
-        let places = archive::places(view, filter, true, from.as_ref(), STEP)?;
+        let places = archive::places(view, MAIL, filter, true, from.as_ref(), STEP)?;
         let last = places.len() < STEP;
         for place in places {
             if hits.len() == limit || looked >= LOOKS || bytes >= LOOK_BYTES {
@@ -78,13 +88,12 @@ pub(crate) fn page(
     mut from: Option<Place>,
     limit: usize,
 ) -> Result<HeldPage, StoreError> {
-    let places = archive::places(view, filter, false, from.as_ref(), limit)?;
+    let places = archive::places(view, ALL, filter, false, from.as_ref(), limit)?;
+    let mut names = Names::default();
     let mut full = places.len() == limit;
     let (mut entries, mut room) = (Vec::new(), PAGE_BYTES);
     for place in places {
-        if let Some((mut mail, message)) = load(view, &place)? {
-            mail.message = message.as_ref().map(view::object).transpose()?;
-            let entry = Held::Mail(mail);
+        if let Some(entry) = held(view, &mut names, &place)? {
             let bytes = messaging_ipc::line::print(&entry).len();
             if bytes > room && !entries.is_empty() {
                 full = true;
@@ -96,6 +105,18 @@ pub(crate) fn page(
         from = Some(place);
     }
     Ok(HeldPage { entries, cursor: if full { cursor(from.as_ref()) } else { None } })
+}
+
+/// What stands at a place, whole; none when it was swept meanwhile.
+fn held(view: &View<'_>, names: &mut Names, place: &Place) -> Result<Option<Held>, StoreError> {
+    if place.table == Table::Lines {
+        let Some(row) = lines::get(view, &place.id)? else { return Ok(None) };
+        let room = names.room(view, &row.room)?;
+        return Ok(room.map(|room| Held::Line(chats::line(row, room))));
+    }
+    let Some((mut mail, message)) = load(view, place)? else { return Ok(None) };
+    mail.message = message.as_ref().map(view::object).transpose()?;
+    Ok(Some(Held::Mail(mail)))
 }
 
 /// A message and what it says, if that is kept; none when it was swept meanwhile.
@@ -154,6 +175,7 @@ fn load(view: &View<'_>, place: &Place) -> Result<Option<(HeldMail, Option<Value
             };
             Ok(Some((mail, sent_text::get(view, &place.id)?)))
         }
+        Table::Lines => Ok(None),
     }
 }
 
@@ -180,9 +202,11 @@ fn cursor(place: Option<&Place>) -> Option<String> {
 
 /// The place that a caller brings back; none when it is none.
 pub(crate) fn place(cursor: &str) -> Option<Place> {
-    serde_json::from_slice(&b64::decode(cursor).ok()?).ok()
+    json::decode(&json::parse(&b64::decode(cursor).ok()?, CURSOR_BYTES).ok()?).ok()
 }
 
+/// A place as text, with room to spare.
+const CURSOR_BYTES: usize = 128;
 /// Places that are read at once.
 const STEP: usize = 200;
 /// Messages that one search looks at.
@@ -196,6 +220,8 @@ const BEFORE_CHARS: usize = 40;
 
 #[cfg(test)]
 mod tests {
+    use messaging_core::ids::Ulid;
+
     use super::*;
 
     #[test]
@@ -218,9 +244,13 @@ mod tests {
 
     #[test]
     fn a_cursor_comes_back_and_nothing_else_is_one() {
-        let id = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
-        let at = Place { at: Ms(5), id, table: Table::Sent };
-        assert_eq!(place(&cursor(Some(&at)).unwrap()), Some(at));
+        let id = Ulid::parse("01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap();
+        for table in [Table::Inbox, Table::Sent, Table::Lines] {
+            let at = Place { at: Ms(5), id, table };
+            assert_eq!(place(&cursor(Some(&at)).unwrap()), Some(at));
+        }
+        let twice = format!(r#"{{"at":5,"at":6,"id":"{id}","table":"s"}}"#);
+        assert_eq!(place(&b64::encode(twice.as_bytes())), None, "not what JSON is on the wire");
         assert_eq!(place("x"), None);
         assert_eq!(place(&b64::encode(b"{}")), None);
     }

@@ -1,4 +1,4 @@
-//! `mail.*`: the person's mail as a whole. These methods are this implementation's own.
+//! `mail.*`: the person's correspondence as a whole. These methods are this implementation's own.
 //! Spec: §8.2
 
 use messaging_ipc::params::archive::{ExportMail, SearchMail};
@@ -21,7 +21,9 @@ pub(super) fn search(
     if params.query.as_str().trim().is_empty() {
         return Err(field("query", "at least one word"));
     }
-    let Some(filter) = archive::filter(params.with.as_ref(), params.since) else {
+    // A channel holds lines, which `search` finds.
+    let filter = archive::filter(work.tx, params.with.as_ref(), params.since)?;
+    let Some(filter) = filter.filter(|filter| filter.channel.is_none()) else {
         return Ok(Answer::Now(MailHits { hits: Vec::new(), cursor: None }));
     };
     let limit = params.limit.as_usize();
@@ -29,7 +31,7 @@ pub(super) fn search(
     Ok(Answer::Now(hits))
 }
 
-/// Reads everything, page by page.
+/// Reads everything, mail and lines, page by page.
 pub(super) fn export(
     _: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
@@ -37,7 +39,7 @@ pub(super) fn export(
     params: ExportMail,
 ) -> Handled<HeldPage> {
     let from = from(params.cursor.as_ref().map(|cursor| cursor.as_str()))?;
-    let Some(filter) = archive::filter(params.with.as_ref(), params.since) else {
+    let Some(filter) = archive::filter(work.tx, params.with.as_ref(), params.since)? else {
         return Ok(Answer::Now(HeldPage { entries: Vec::new(), cursor: None }));
     };
     let page = archive::page(work.tx, &filter, from, params.limit.as_usize())?;

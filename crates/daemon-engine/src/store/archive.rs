@@ -1,4 +1,4 @@
-//! Everything of a person's mail that this machine holds, read over `inbox` and `sent` in the order of time.
+//! Everything of a person's correspondence that this machine holds, read over `inbox`, `sent` and `lines` in the order of time.
 //! Spec: D3.29
 
 use messaging_core::ids::{Label, PersonId, SessionName, Ulid};
@@ -17,37 +17,48 @@ pub(crate) enum Table {
     /// It was sent.
     #[serde(rename = "s")]
     Sent,
+    /// It is a line of the transcript.
+    #[serde(rename = "l")]
+    Lines,
 }
 
 /// Where one message stands in the order of time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Place {
-    /// When it arrived, or was sent.
+    /// When it arrived, was sent, or was filed.
     pub(crate) at: Ms,
     pub(crate) id: Ulid,
     pub(crate) table: Table,
 }
 
+/// What agents wrote to each other.
+pub(crate) const MAIL: &[Table] = &[Table::Inbox, Table::Sent];
+/// Everything.
+pub(crate) const ALL: &[Table] = &[Table::Inbox, Table::Sent, Table::Lines];
+
 /// Which messages are looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filter<'a> {
     pub(crate) since: Ms,
+    /// The lines of this channel, and nothing else.
+    pub(crate) channel: Option<Ulid>,
     pub(crate) person: Option<&'a PersonId>,
     pub(crate) agent: Option<&'a SessionName>,
     pub(crate) label: Option<&'a Label>,
 }
 
-/// The places of at most `limit` messages in one direction of time, from behind `from` on, where one is named.
+/// The places of at most `limit` messages of these tables in one direction of time, from behind `from` on, where one is named.
 pub(crate) fn places(
     view: &View<'_>,
+    tables: &[Table],
     filter: &Filter<'_>,
     newest_first: bool,
     from: Option<&Place>,
     limit: usize,
 ) -> Result<Vec<Place>, StoreError> {
     let mut places = Vec::new();
-    for table in [Table::Inbox, Table::Sent] {
-        places.extend(of_table(view, table, filter, newest_first, from, limit)?);
+    for table in tables {
+        places.extend(of_table(view, *table, filter, newest_first, from, limit)?);
     }
     places.sort();
     if newest_first {
@@ -66,11 +77,14 @@ fn of_table(
     limit: usize,
 ) -> Result<Vec<Place>, StoreError> {
     let (name, at, person, agent, label, more) = match table {
-        Table::Inbox => ("inbox", "arrived_at", "from_person", "from_agent", "from_label", "1"),
+        Table::Inbox => {
+            ("inbox", "arrived_at", "from_person", "from_agent", "from_label", "?8 IS NULL")
+        }
         Table::Sent => ("sent", "ts", "to_person", "to_agent", "to_label", SENT_BY_AGENTS),
+        Table::Lines => ("lines", "filed_at", DM_PERSON, THEIR_AGENT, "label", OF_A_ROOM),
     };
     let (order, beyond) = if newest_first { ("DESC", "<") } else { ("ASC", ">") };
-    // The message of the cursor itself may stand in both tables.
+    // The message of the cursor itself may stand in another table, too.
     let same = from
         .is_some_and(|place| if newest_first { table < place.table } else { table > place.table });
     let beyond = if same { format!("{beyond}=") } else { beyond.to_owned() };
@@ -91,7 +105,8 @@ fn of_table(
             filter.label.map(Label::as_str),
             from.map(|place| place.at.as_i64()),
             from.map(|place| place.id.as_str()),
-            i64::try_from(limit).unwrap_or(i64::MAX)
+            i64::try_from(limit).unwrap_or(i64::MAX),
+            filter.channel.as_ref().map(Ulid::as_str)
         ],
         |row| {
             let mut c = Columns::of(row);
@@ -102,4 +117,11 @@ fn of_table(
 
 /// Updates of tasks are no messages, and lines stand in the transcript.
 const SENT_BY_AGENTS: &str =
-    "type = 'message' AND to_agent IS NOT NULL AND session_name IS NOT NULL";
+    "type = 'message' AND to_agent IS NOT NULL AND session_name IS NOT NULL AND ?8 IS NULL";
+/// With whom a line was exchanged; in a channel with nobody alone.
+const DM_PERSON: &str = "CASE room_kind WHEN 'dm' THEN room_id END";
+/// The agent of theirs that wrote a line.
+const THEIR_AGENT: &str = "CASE person WHEN room_id THEN agent END";
+/// Lines of a channel that is not held any more are on their way out.
+const OF_A_ROOM: &str = "CASE room_kind WHEN 'dm' THEN ?8 IS NULL
+  ELSE (?8 IS NULL OR room_id = ?8) AND room_id IN (SELECT id FROM channels) END";

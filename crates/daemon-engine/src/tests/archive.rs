@@ -161,6 +161,68 @@ fn an_export_holds_everything_once_and_to_the_byte() {
 }
 
 #[test]
+fn an_export_holds_the_lines_of_direct_conversations_and_channels_too() {
+    let (mut bench, api, web) = bench();
+    bench.admin(1);
+    let say = |bench: &mut Bench, at: usize, room: &str, text: &str| {
+        let line = json!({"conversation": room, "text": text});
+        bench.call(at, CONN, "person.send", line).unwrap();
+        bench.advance(1_000);
+    };
+    say(&mut bench, 0, "dm:bob", "to bob");
+    bench.send(&web, "alice/api", "mail");
+    bench.advance(1_000);
+    bench
+        .ask(&web, "msg.send", json!({"to": "alice", "parts": [{"text": "agent's line"}]}))
+        .unwrap();
+    // One's own agent of the same name is another.
+    let own = bench.session(0, "web", json!({}));
+    bench.ask(&own, "msg.send", json!({"to": "bob", "parts": [{"text": "own agent's"}]})).unwrap();
+    bench.advance(1_000);
+    bench.call(0, CONN, "channel.create", json!({"name": "ops", "persons": ["carol"]})).unwrap();
+    say(&mut bench, 0, "channel:ops", "in the channel");
+    say(&mut bench, 0, "dm:carol", "to carol");
+    let what = |entries: &[Value]| -> Vec<String> {
+        let text = |entry: &Value| entry["text"].as_str().unwrap_or("(mail)").to_owned();
+        entries.iter().map(text).collect()
+    };
+    let whole = export(&mut bench, 200, json!({}));
+    assert_eq!(
+        what(&whole),
+        [
+            "to bob",
+            "(mail)",
+            "agent's line",
+            "own agent's",
+            "alice created #ops",
+            "in the channel",
+            "to carol"
+        ]
+    );
+    assert_eq!((&whole[0]["type"], &whole[0]["conversation"]), (&json!("line"), &json!("dm:bob")));
+    assert_eq!(whole[5]["conversation"], "channel:ops");
+    for limit in 1..4 {
+        assert_eq!(export(&mut bench, limit, json!({})), whole, "pages of {limit}");
+    }
+    for (with, expected) in [
+        ("bob", vec!["to bob", "(mail)", "agent's line", "own agent's"]),
+        ("bob/web", vec!["(mail)", "agent's line"]),
+        ("bob/web@desk", vec!["(mail)", "agent's line"]),
+        ("bob/web@phone", vec![]),
+        ("carol", vec!["to carol"]),
+        ("#ops", vec!["alice created #ops", "in the channel"]),
+        ("#none", vec![]),
+    ] {
+        assert_eq!(what(&export(&mut bench, 2, json!({"with": with}))), expected, "{with}");
+    }
+    assert_eq!(search(&mut bench, json!({"query": "channel", "with": "#ops"}))["hits"], json!([]));
+    assert_eq!(search(&mut bench, json!({"query": "carol"}))["hits"], json!([]));
+    bench.call(0, CONN, "channel.leave", json!({"name": "ops"})).unwrap();
+    assert_eq!(export(&mut bench, 200, json!({})).len(), 5);
+    drop(api);
+}
+
+#[test]
 fn pages_of_large_messages_fit_a_line() {
     let (mut bench, api, _) = bench();
     let text = "x".repeat(250_000);

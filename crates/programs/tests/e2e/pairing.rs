@@ -50,6 +50,7 @@ fn a_machine_is_added_without_a_secret_ticket() {
     assert!(!pairing.exists());
     assert_eq!(mode(&bob.home().join("identity.json")), 0o600);
     bob.connected();
+    bob.welcome("alice");
     let mut api = bob.agent("api");
     assert_eq!(alice.json(&["send", "bob/api@server", "welcome"])["stage"], "accepted");
     assert_eq!(api.holds(1), ["welcome"]);

@@ -125,7 +125,7 @@ fn a_senders_copy_is_in_its_own_store_and_goes_into_an_export_to_the_byte() {
     };
     let mut named = stores("a-body-that-alice-keeps");
     named.dedup();
-    assert_eq!(named, ["alice/messaging.db", "bob/messaging.db"]);
+    assert_eq!(named, ["alice-laptop/messaging.db", "bob-desk/messaging.db"]);
 
     let found = alice.json(&["mail", "search", "THAT-alice"]);
     assert_eq!(found["hits"][0]["id"], id);

@@ -215,6 +215,10 @@ impl Scenario {
             }
             // Receipts do not live longer than the envelopes that they are about.
             let unheard = excused || self.profile.is_away_for_long();
+            // A task that was called off while it waited for the person never comes to the agent.
+            let called_off = sent.stage == "held"
+                && self.rows(from).is_some_and(|rows| has(&rows, CALLED_OFF, id));
+            let excused = excused || called_off;
             if let Some(fault) = check(message, &sent, item.as_deref(), excused, unheard) {
                 found.push(format!(
                     "{} ({id}) from machine {from} to {to:?}: {fault}; history {}",
@@ -306,6 +310,9 @@ fn check(
         _ => None,
     }
 }
+
+/// Finds the record of a request whose task was called off.
+const CALLED_OFF: &str = "SELECT 1 FROM tasks WHERE request_id = ?1 AND role = 'requester' AND state = 'TASK_STATE_CANCELED'";
 
 /// Whether a record's stages only ever went forward.
 fn in_order(history: &str) -> bool {

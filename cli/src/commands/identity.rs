@@ -1,6 +1,7 @@
 //! `messaging identity`.
 //! Spec: D6.4
 
+mod rotate_enc;
 pub(in crate::commands) mod show;
 
 use crate::context::Context;
@@ -18,12 +19,14 @@ use crate::render::Report;
 #[command(verbatim_doc_comment)]
 pub(crate) enum Identity {
     Show(show::Show),
+    RotateEnc(rotate_enc::RotateEnc),
 }
 
 impl Identity {
     pub(crate) async fn run(self, context: &Context) -> Result<Report, Fault> {
         match self {
             Self::Show(command) => command.run(context).await,
+            Self::RotateEnc(command) => command.run(context).await,
         }
     }
 }

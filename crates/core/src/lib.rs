@@ -57,6 +57,7 @@ pub mod realm;
 pub mod receipt;
 pub mod relay_auth;
 pub mod roster;
+pub mod rotation;
 pub mod schema;
 pub mod seal;
 pub mod secrets;

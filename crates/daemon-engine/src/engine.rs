@@ -30,6 +30,7 @@ use crate::outbox::{self, Outbox};
 use crate::pairing::PairingFile;
 use crate::presence::{self, Presence};
 use crate::realm::Realm;
+use crate::rotation::{self, Rotation};
 use crate::status::{self, Busy};
 use crate::store::kv;
 use crate::timers::{self, Timers};
@@ -98,6 +99,7 @@ pub struct DaemonEngine {
     pub(crate) ipc: Ipc,
     pub(crate) calls: Calls,
     pub(crate) flows: Flows,
+    pub(crate) rotation: Rotation,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) timers: Timers,
     pub(crate) busy: Busy,
@@ -140,6 +142,7 @@ impl DaemonEngine {
         }
         // A roster whose machine was never written is an unfinished create or join: `Start` drops it.
         let realm = if machine.is_some() { Realm::load(&view)? } else { Realm::default() };
+        let rotation = Rotation::new(boot.identity.as_ref());
         Ok(Self {
             facts: Facts { pid: boot.pid, version: boot.version, started: now },
             config: boot.config,
@@ -157,6 +160,7 @@ impl DaemonEngine {
             ipc: Ipc::default(),
             calls: Calls::default(),
             flows: Flows::default(),
+            rotation,
             lifecycle: Lifecycle::new(boot.unknown_keys),
             timers: Timers::new(now.mono),
             busy: Busy::default(),
@@ -210,7 +214,10 @@ impl DaemonEngine {
             }
             In::LinkFrame { link, text } => link::frame(self, work, link, &text),
             In::LinkDown { link, close, why } => link::down(self, work, link, close, why),
-            In::Saved { token, ok } => flows::saved(self, work, token, ok),
+            In::Saved { token, ok } => {
+                rotation::saved(self, work, token, ok);
+                flows::saved(self, work, token, ok)
+            }
             In::Stop => lifecycle::stop(self, work),
         }
     }
@@ -228,6 +235,7 @@ impl DaemonEngine {
         flows::tend(self, work)?;
         link::tend(self, work)?;
         inbound::tend(self, work)?;
+        rotation::tend(self, work);
         appends::tend(self, work)?;
         consent::signers::tend(self, work)?;
         outbox::flush(self, work)?;
@@ -313,6 +321,7 @@ impl Machine for DaemonEngine {
                 if self.calls.failed(&(conn, id.clone())) {
                     out.push(ipc::internal(conn, &id));
                 }
+                self.rotation.forget(&(conn, id.clone()));
                 flows::call_failed(self, &(conn, id));
             }
             Ticket::Opened(conn) => out.push(Out::IpcClose { conn }),
@@ -324,7 +333,10 @@ impl Machine for DaemonEngine {
         }
         link::forget_link(self);
         flows::store_failed(self);
-        for (conn, id) in self.calls.orphans(|call| flows::works_on(&self.flows, call)) {
+        self.rotation.store_failed();
+        let works_on =
+            |call: &_| flows::works_on(&self.flows, call) || self.rotation.works_on(call);
+        for (conn, id) in self.calls.orphans(works_on) {
             out.push(ipc::internal(conn, &id));
         }
     }
@@ -355,12 +367,17 @@ impl Machine for DaemonEngine {
 
     fn deadline(&self) -> Option<Mono> {
         let rest = self.trouble.rest_until();
+        if self.is_stopping() {
+            // Nothing else is done any more, however long it is due.
+            return self.lifecycle.deadline().map(|at| at.max(rest));
+        }
         // What may not be sent now is not due either.
         let sends = self.link.is_ready() && !self.realm.sends_paused();
         let due = [
             self.lifecycle.deadline(),
             self.timers.deadline(),
             self.flows.deadline(),
+            self.rotation.deadline(),
             self.link.deadline(),
             self.inbound.deadline(),
             self.appends.deadline(),

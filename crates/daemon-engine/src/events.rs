@@ -236,6 +236,10 @@ log_events! {
     SecretRefused "secret.refused" Warn { method: &'static str, kind: &'static str }
     /// An agent's message was refused: too many go back to one root, and no person acted since.
     LoopRefused "loop.refused" Warn { session: SessionName, root: Ulid }
+    /// This machine has a new encryption key.
+    RotateDone "rotate.done" Info {}
+    /// A new encryption key was not published, or a replaced one not erased; the word is ours.
+    RotateFailed "rotate.failed" Warn { reason: &'static str }
     /// A retention sweep deleted rows.
     SweepDone "sweep.done" Debug { rows: u64 }
 }

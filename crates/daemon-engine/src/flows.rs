@@ -117,6 +117,11 @@ pub(crate) fn store_failed(engine: &mut DaemonEngine) {
     engine.flows.look = true;
 }
 
+/// Whether this machine's new encryption key waits to be published.
+pub(crate) fn rotates(engine: &DaemonEngine) -> bool {
+    engine.flows.errands.rotates()
+}
+
 /// Whether the answer to a call is still to come from here.
 pub(crate) fn works_on(flows: &Flows, call: &CallKey) -> bool {
     flows.errands.works_on(call)

@@ -16,6 +16,7 @@ mod device;
 mod dispatch;
 mod events;
 mod grant;
+mod identity;
 mod inbox;
 mod item;
 mod later;

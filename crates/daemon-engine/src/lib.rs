@@ -15,7 +15,7 @@
 //! `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait), `sessions`,
 //! `directory` (addresses), `dealings` and `archive` (what agents exchanged), `views` (rows as clients see them).
 //! # The home
-//! [`config`], [`identity`], [`pairing`], `home` (which machine this is), `lifecycle`, `timers`, `trouble` (a failing store), `status`.
+//! [`config`], [`identity`], [`pairing`], `home` (which machine this is), `rotation` (its encryption key over time), `lifecycle`, `timers`, `trouble` (a failing store), `status`.
 //! # The record
 //! `store` is the only SQL, [`events`] every line of the log.
 #![forbid(unsafe_code)]
@@ -49,6 +49,7 @@ pub mod pairing;
 mod presence;
 mod realm;
 mod receipts;
+mod rotation;
 mod sessions;
 mod stages;
 mod status;
@@ -65,4 +66,5 @@ mod work;
 pub use engine::{Boot, DaemonEngine, StartError, Ticket};
 pub use handlers::{LATER, PARTLY};
 pub use input::{ConnId, In, LinkFault, LinkId, Out, SaveToken, Tier};
+pub use link::TWIN;
 pub use store::LAYOUT;

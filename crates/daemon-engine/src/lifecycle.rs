@@ -10,7 +10,7 @@ use crate::home::Standing;
 use crate::input::{Out, SaveToken};
 use crate::store::{LAYOUT, kv, roster};
 use crate::work::Work;
-use crate::{flows, link, notices, sessions};
+use crate::{flows, link, notices, realm, sessions};
 
 /// Where the process is between its start and its end.
 #[derive(Debug)]
@@ -92,6 +92,9 @@ pub(crate) fn start_once(
     restore_config(engine, work)?;
     notices::tell(engine, work)?;
     flows::outgrown(engine, work);
+    if engine.home.is_rekeyed_by_admin(engine.realm.roster()) {
+        engine.link.report(work, realm::CUT_OFF);
+    }
     engine.lifecycle.stage = Stage::Running;
     link::settle(engine, work);
     let ms = work.mono().since(facts.started.mono);

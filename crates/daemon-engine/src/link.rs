@@ -6,12 +6,13 @@
 
 mod roster;
 mod talk;
+mod twin;
 mod words;
 
 use messaging_core::ids::{RelayUrl, Req, Ulid};
-use messaging_core::limits::{BACKOFF_MAX_MS, BACKOFF_MIN_MS, ROSTER_FRAME_BYTES};
+use messaging_core::limits::{BACKOFF_MAX_MS, BACKOFF_MIN_MS, CLOCK_SKEW_MS, ROSTER_FRAME_BYTES};
 use messaging_core::random;
-use messaging_core::time::{Mono, Ms};
+use messaging_core::time::{Mono, Ms, Now};
 use messaging_store::StoreError;
 use messaging_wire::CloseCode;
 
@@ -24,6 +25,8 @@ use crate::work::Work;
 
 pub(crate) use roster::{sync_for_append, sync_for_outbox, sync_to};
 pub(crate) use talk::frame;
+pub use twin::TWIN;
+use twin::{TWIN_WAIT_MS, Twin};
 
 /// The link.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub(crate) struct Link {
     /// When `phase` last changed between connected, connecting and offline.
     since: Ms,
     last_error: Option<LastError>,
+    /// Whether another copy of this home fights for the link.
+    twin: Twin,
 }
 
 /// Where the conversation stands.
@@ -89,6 +94,7 @@ impl Default for Link {
             last_req: 0,
             since: Ms(0),
             last_error: None,
+            twin: Twin::default(),
         }
     }
 }
@@ -114,6 +120,18 @@ impl Link {
     /// Whether envelopes may flow: welcomed as a member, with a roster that is up to the welcome.
     pub(crate) fn is_ready(&self) -> bool {
         matches!(self.phase, Phase::Welcomed { roster_first: false, .. })
+    }
+
+    /// Whether the relay took this machine's clock as right at the welcome, and it has gone on evenly since.
+    pub(crate) fn confirms_clock(&self, now: Now) -> bool {
+        let Phase::Welcomed { at, .. } = self.phase else { return false };
+        let even = self.since.plus(now.mono.since(at));
+        even.distance(now.wall) <= CLOCK_SKEW_MS
+    }
+
+    /// Whether another copy of this home fights for the link.
+    pub(crate) fn has_twin(&self, now: Mono) -> bool {
+        self.twin.stands(now)
     }
 
     /// The last thing that went wrong.
@@ -289,10 +307,14 @@ pub(crate) fn down(
     let code = close.and_then(CloseCode::of);
     let told = matches!(code, Some(CloseCode::AuthFailed | CloseCode::Protocol | CloseCode::Full))
         && engine.link.last_error.is_some_and(|error| error.at >= engine.link.since);
-    if !told {
+    let is_twin = code == Some(CloseCode::Replaced) && engine.link.twin.replaced(work.mono());
+    if is_twin {
+        engine.link.report(work, twin::TWIN);
+    } else if !told {
         engine.link.report(work, words::of_close(code, why));
     }
     let wait = match code {
+        Some(CloseCode::Replaced) if is_twin => Wait::Twin,
         Some(CloseCode::AuthFailed | CloseCode::Removed | CloseCode::Replaced) => Wait::Long,
         _ => Wait::Usual,
     };
@@ -306,6 +328,8 @@ enum Wait {
     Usual,
     /// At least 15 s: the same answer would come again.
     Long,
+    /// Twenty minutes and more: each try ends the link of the other copy.
+    Twin,
 }
 
 /// Gives the link up for a reason of our own.
@@ -354,6 +378,7 @@ pub(crate) fn forget_link(engine: &mut DaemonEngine) {
     engine.inbound.unlinked();
     engine.presence.unlinked();
     engine.appends.unlinked();
+    engine.rotation.unlinked();
     engine.realm.set_online([]);
 }
 
@@ -365,6 +390,7 @@ fn backoff(tries: u32, wait: Wait, work: &mut Work<'_, '_>) -> u64 {
     match wait {
         Wait::Usual => usual,
         Wait::Long => usual.max(LONG_WAIT_MS),
+        Wait::Twin => TWIN_WAIT_MS + random::below(work.rng, TWIN_WAIT_MS),
     }
 }
 

@@ -255,6 +255,7 @@ fn changed(
 ) -> Result<(), StoreError> {
     engine.realm.unpause();
     engine.consent.look();
+    engine.rotation.changed();
     if let Some(removed) = &applied.removed {
         if engine.own().is_some_and(|(_, own)| is_person(&removed.person, &own)) {
             engine.consent.parted();
@@ -271,7 +272,7 @@ fn changed(
     if matches!(applied.entry.op(), Op::MemberRekey { .. })
         && engine.home.is_rekeyed_by_admin(&engine.realm.roster)
     {
-        engine.link.report(work, "an admin replaced this machine's encryption key");
+        engine.link.report(work, CUT_OFF);
     }
     notices::tell(engine, work)?;
     notices::watch(engine, work)?;
@@ -308,3 +309,5 @@ pub(crate) fn adopt(
 
 /// Before the same member's word makes this machine ask for entries again; a relay redelivers after ten seconds.
 const ASK_AGAIN_MS: u64 = 5_000;
+/// What an admin's rekey means to this machine.
+pub(crate) const CUT_OFF: &str = "an admin replaced this machine's encryption key";

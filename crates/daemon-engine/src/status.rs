@@ -11,7 +11,7 @@ use messaging_ipc::scalars::OrNull;
 use messaging_ipc::shapes::{
     AlarmKind, Binding, DaemonAlarm, DaemonHealth, DaemonState, DaemonStatus, DeviceAlarm,
     DeviceStatus, DirectoryHealth, Divergence, HealthAlarm, IdentityView, RealmKind, RealmSummary,
-    RelayState, RelayView, RotationView, TeamSummary, Vouch,
+    RelayState, RelayView, TeamSummary, Vouch,
 };
 use messaging_store::StoreError;
 use serde_json::json;
@@ -20,6 +20,7 @@ use crate::engine::DaemonEngine;
 use crate::home::Standing;
 use crate::link::LinkState;
 use crate::realm;
+use crate::rotation;
 use crate::store::{LAYOUT, inbox, outbox};
 use crate::work::Work;
 
@@ -61,11 +62,7 @@ pub(crate) fn daemon(engine: &DaemonEngine) -> DaemonStatus {
         directory: None,
         alarm: alarm(engine),
         divergence: (!alarms.is_empty()).then_some(alarms),
-        rotation: engine.home.keys.as_ref().map(|keys| RotationView {
-            days: engine.config.rotate_enc_days.map_or(0, u64::from),
-            next_at: None,
-            retained: keys.retained.len() as u64,
-        }),
+        rotation: rotation::view(engine),
     }
 }
 

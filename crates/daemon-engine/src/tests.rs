@@ -19,6 +19,7 @@ mod notices;
 mod presence;
 pub(crate) mod relay;
 mod roster;
+mod rotation;
 mod said;
 mod sent;
 mod start;

@@ -2,8 +2,8 @@
 //! Spec: D6.6
 
 use messaging_core::limits::RETAINED_KEYS;
-use messaging_daemon_engine::LAYOUT;
-use messaging_ipc::shapes::{Binding, DaemonState, RelayState};
+use messaging_daemon_engine::{LAYOUT, TWIN};
+use messaging_ipc::shapes::{Binding, DaemonAlarm, DaemonState, RelayState};
 
 use super::Check;
 use crate::commands::status::Overview;
@@ -18,6 +18,7 @@ pub(super) fn all(overview: &Overview, screen: &Screen) -> Vec<Check> {
         identity(overview),
         alarm(overview),
         relay(overview, screen),
+        twin(overview.status.relay.last_error.as_deref()),
         team(overview),
         rotation(overview),
     ]
@@ -69,11 +70,22 @@ fn identity(overview: &Overview) -> Check {
 fn alarm(overview: &Overview) -> Check {
     match overview.alarms().into_iter().next() {
         None => Check::ok("alarm", "none"),
-        Some(alarm) => Check::fail(
-            "alarm",
-            alarm,
-            "compare `messaging team list` with the others before you go on.",
-        ),
+        Some(alarm) => Check::fail("alarm", alarm, mended_by(overview.status.alarm)),
+    }
+}
+
+/// The one step that ends an alarm; without one of the home's own, members were shown two histories.
+const fn mended_by(alarm: Option<DaemonAlarm>) -> &'static str {
+    match alarm {
+        Some(DaemonAlarm::KeysMissing) => {
+            "put a copy of identity.json back, then run `messaging daemon restart`; without a copy, have an admin run \
+             `messaging team remove` for this machine, move the home aside and join anew."
+        }
+        Some(DaemonAlarm::Restored) => {
+            "run `messaging team leave`, move the home aside and join anew; a later copy of identity.json, put back while the \
+             daemon is stopped, mends it too."
+        }
+        None => "compare `messaging team list` with the others before you go on.",
     }
 }
 
@@ -95,6 +107,19 @@ fn relay(overview: &Overview, screen: &Screen) -> Check {
         RelayState::Offline => {
             Check::fail("relay", format!("cannot reach {url}{since}{why}"), next)
         }
+    }
+}
+
+/// Whether another copy of this home fights for the relay.
+fn twin(last_error: Option<&str>) -> Check {
+    if last_error == Some(TWIN) {
+        Check::fail(
+            "twin",
+            TWIN,
+            "find the other copy of this home and stop its daemon; then run `messaging daemon restart`.",
+        )
+    } else {
+        Check::ok("twin", "no other copy of this home was met")
     }
 }
 
@@ -125,5 +150,29 @@ fn rotation(overview: &Overview) -> Check {
             "key rotation",
             format!("every {days} days, {} replaced keys kept", rotation.retained),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    #[test]
+    fn a_twin_that_was_met_fails_until_the_daemon_is_restarted() {
+        assert_eq!(twin(Some(TWIN)).state, State::Fail);
+        assert_eq!(twin(Some("the relay does not answer")).state, State::Ok);
+        assert_eq!(twin(None).state, State::Ok);
+    }
+
+    #[test]
+    fn every_alarm_names_the_step_that_ends_it() {
+        let steps = [None, Some(DaemonAlarm::Restored), Some(DaemonAlarm::KeysMissing)];
+        for (alarm, command) in steps.into_iter().zip(["team list", "team leave", "daemon restart"])
+        {
+            let next = mended_by(alarm);
+            assert!(next.contains(&format!("`messaging {command}`")), "{next}");
+            assert!(next.ends_with('.') && !next.contains("  "), "{next}");
+        }
     }
 }

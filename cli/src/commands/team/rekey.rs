@@ -14,13 +14,13 @@ use crate::render::Report;
 /// Cut off another machine's encryption key, when you think that somebody else has it
 ///
 /// The key is replaced by one that nobody holds. What is sent to that machine from now on can be opened by nobody, until
-/// the machine publishes a key of its own. Removing it is the stronger tool.
+/// the machine publishes a key of its own (`messaging identity rotate-enc` there). Removing it is the stronger tool.
 ///
 /// Examples:
 ///   messaging team rekey bob@laptop
 ///   messaging team rekey bob@laptop --yes
 ///
-/// See also: messaging team remove, messaging team list
+/// See also: messaging identity rotate-enc, messaging team remove
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Rekey {
@@ -42,6 +42,7 @@ impl Rekey {
         }
         let machine = OneMachine { machine: member.machine };
         let cut = link.call::<call::TeamRekey>(&machine).await?;
-        Ok(Report::of(&cut, format!("cut off the key of {who}\n")))
+        let report = Report::of(&cut, format!("cut off the key of {who}\n"));
+        Ok(report.noting("Next: on that machine, run `messaging identity rotate-enc`."))
     }
 }

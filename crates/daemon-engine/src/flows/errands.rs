@@ -19,6 +19,7 @@ use crate::calls::CallKey;
 use crate::engine::DaemonEngine;
 use crate::handlers;
 use crate::ipc::Reply;
+use crate::rotation;
 use crate::work::{Work, judged};
 
 /// Why an entry is appended.
@@ -36,6 +37,8 @@ pub(crate) enum Errand {
     Role { reply: Reply, machine: MachineId },
     /// A machine was removed.
     Remove { reply: Reply, result: MachineRemoved },
+    /// This machine's new encryption key is published; [`rotation`] is told.
+    Rotate,
     /// An invite of a former admin is taken back, which nobody asked for by a call.
     Tidy,
 }
@@ -49,7 +52,7 @@ impl Errand {
             | Self::Rekey { reply, .. }
             | Self::Role { reply, .. }
             | Self::Remove { reply, .. } => Some(reply),
-            Self::Tidy => None,
+            Self::Rotate | Self::Tidy => None,
         }
     }
 
@@ -88,6 +91,11 @@ impl Errands {
         });
     }
 
+    /// Whether a new encryption key waits to be published.
+    pub(super) fn rotates(&self) -> bool {
+        self.waiting.values().any(|errand| matches!(errand, Errand::Rotate))
+    }
+
     /// Whether somebody waits for an entry.
     pub(super) fn has(&self, ticket: AppendTicket) -> bool {
         self.waiting.contains_key(&ticket)
@@ -115,6 +123,7 @@ pub(crate) fn appended(
     let Some(errand) = engine.flows.errands.waiting.remove(&ticket) else { return Ok(()) };
     if let Err(failure) = outcome {
         match errand.reply() {
+            None if matches!(errand, Errand::Rotate) => rotation::refused(engine, work, failure),
             Some(reply) => reply.refuse(work, failure.into()),
             // A relay that was away is asked again; any other end needs no second try.
             None => engine.flows.errands.untidy |= failure.code == Code::RelayUnavailable,
@@ -132,7 +141,8 @@ pub(crate) fn appended(
             }
         }
         Errand::Remove { reply, result } => reply.result(work, &result),
-        Errand::Tidy => {}
+        // The roster names the key: that is what is waited for.
+        Errand::Rotate | Errand::Tidy => {}
     }
     Ok(())
 }

@@ -12,15 +12,16 @@ use messaging_ipc::scalars::SessionKey;
 use messaging_store::StoreError;
 use serde_json::Value;
 
-use super::later::{card, directory, identity, wake};
+use super::later::{card, directory, wake};
 use super::{
     Answer, Call, Handled, agents, channel, contact, contacts, conv, daemon, device, events, grant,
-    inbox, item, mail, msg, no_session, notice, people, person, request, screen, search, sent,
-    session, task, team,
+    identity, inbox, item, mail, msg, no_session, notice, people, person, request, screen, search,
+    sent, session, task, team,
 };
 use crate::engine::DaemonEngine;
 use crate::input::{ConnId, Tier};
 use crate::ipc::Reply;
+use crate::rotation;
 use crate::sessions;
 use crate::store::sessions::{self as rows, SessionRow};
 use crate::work::{Halt, Step, Work};
@@ -139,6 +140,10 @@ fn prepare<C: Typed>(
         (KeyScope::Key | KeyScope::KeyIfGiven, Some(key)) => Some(held(engine, work, conn, key)?),
         (KeyScope::Key, None) => return Err(no_session()),
     };
+    if C::METHOD == Method::IdentityRotateEnc {
+        // Of a home whose keys are missing the alarm says more than that it has no identity.
+        rotation::refuse_alarmed(engine)?;
+    }
     if row.caller == Caller::Device {
         engine.ready()?;
     }

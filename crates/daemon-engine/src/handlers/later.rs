@@ -55,7 +55,6 @@ later_methods! {
     identity {
         IdentityReplacePreview replace_preview,
         IdentityReplace replace,
-        IdentityRotateEnc rotate_enc,
     }
     directory {
         DirectoryErasePreview erase_preview,

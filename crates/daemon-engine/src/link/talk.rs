@@ -105,6 +105,7 @@ pub(super) fn ready(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Resul
     engine.outbox.linked();
     appends::linked(engine);
     engine.consent.look();
+    engine.rotation.changed();
     inbound::resume(engine, work)
 }
 

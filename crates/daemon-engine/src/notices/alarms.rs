@@ -15,6 +15,7 @@ pub(crate) fn watch(engine: &DaemonEngine, work: &mut Work<'_, '_>) -> Result<()
     let alarms = [
         (missing, kv::KEYS_MISSING_AT, "keys_missing", KEYS_MISSING),
         (engine.is_restored(), kv::RESTORED_AT, "restored", RESTORED),
+        (engine.link.has_twin(work.mono()), kv::TWIN_AT, "twin", TWIN),
     ];
     for (stands, key, name, text) in alarms {
         let told = kv::get(work.tx, key)?.is_some();
@@ -34,3 +35,4 @@ pub(crate) fn watch(engine: &DaemonEngine, work: &mut Work<'_, '_>) -> Result<()
 const KEYS_MISSING: &str =
     "This device's keys are missing. Restore identity.json or replace this device.";
 const RESTORED: &str = "This device runs from an older copy. Replace it before you use it.";
+const TWIN: &str = "Another copy of this home is running with the same keys. Stop one of them: mail reaches only one.";

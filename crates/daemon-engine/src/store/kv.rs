@@ -27,6 +27,8 @@ pub(crate) const DEVICE_CURSOR: &str = "notice.deviceCursor";
 pub(crate) const KEYS_MISSING_AT: &str = "alarm.keysMissing";
 /// Since when this home is known to run from an older copy, while it does.
 pub(crate) const RESTORED_AT: &str = "alarm.restored";
+/// Since when another copy of this home is known to run, while it does.
+pub(crate) const TWIN_AT: &str = "alarm.twin";
 
 /// The three values that joining writes to the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

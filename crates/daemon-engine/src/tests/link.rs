@@ -9,7 +9,7 @@ use messaging_core::roster::Op;
 use messaging_wire::text;
 use serde_json::json;
 
-use super::bench::Bench;
+use super::bench::{Bench, CONN};
 use crate::events::LogEvent;
 use crate::input::{In, LinkFault};
 
@@ -424,4 +424,34 @@ fn a_refusal_that_cannot_be_sent_does_not_fill_the_disk() {
     bench.deliver(1, &env);
     assert!(bench.acked(1, &env) && bench.is_seen(1, &env));
     assert_eq!(bench.count(1, "SELECT count(*) FROM outbox"), 5_000);
+}
+
+#[test]
+fn a_home_that_runs_twice_stops_fighting_for_the_link_and_says_so() {
+    let mut bench = Bench::connected(&TWO);
+    bench.admin(1);
+    for _ in 0..3 {
+        assert!(bench.engine(1).link.is_ready());
+        bench.close(1, Some(4004));
+        bench.advance(45_000);
+    }
+    assert!(!bench.engine(1).link.is_ready(), "it gives way to the other copy");
+    assert_eq!(bench.last_error(1), Some(crate::TWIN));
+    let status = bench.call(1, CONN, "daemon.status", json!({})).unwrap();
+    assert_eq!(status["relay"]["lastError"], crate::TWIN);
+    let dials = bench.relay.heard_from(1, "hello");
+    bench.advance(19 * 60_000);
+    assert_eq!(bench.relay.heard_from(1, "hello"), dials, "for twenty minutes");
+    let told = super::notices::notices(&mut bench, 1);
+    assert_eq!(told.len(), 1);
+    assert!(told[0]["line"].as_str().unwrap().starts_with("Another copy of this home"));
+
+    bench.advance(25 * 60_000);
+    assert!(bench.engine(1).link.is_ready(), "then it looks again");
+    bench.close(1, Some(4004));
+    bench.advance(60_000);
+    assert!(!bench.engine(1).link.is_ready(), "one replacement is enough now");
+    bench.advance(3 * 3_600_000);
+    assert!(bench.engine(1).link.is_ready() && !bench.engine(1).link.has_twin(bench.now.mono));
+    assert_eq!(super::notices::notices(&mut bench, 1).len(), 1, "told once");
 }

@@ -57,7 +57,7 @@ fn a_first_message_waits_until_it_is_allowed_once() {
     let mut web = alice.agent("web");
     let first = web.send("bob/api@desk", "Is the build green?");
     assert_eq!(web.reaches(&first, "held"), ["accepted", "relayed", "held"]);
-    assert_eq!(requests(&bob, 1), [first.clone()]);
+    assert_eq!(requests(&bob, 1), [first.as_str()]);
     assert_eq!(api.texts(), Vec::<String>::new());
     assert_eq!(bob.json(&["status"])["counts"]["requests"], 1);
     let shown = bob.ok(&["request", "show", &first]);
@@ -328,7 +328,7 @@ fn what_waits_outlives_the_daemon() {
     requests(&bob, 1);
     bob.kill();
     bob.start();
-    assert_eq!(requests(&bob, 1), [id.clone()]);
+    assert_eq!(requests(&bob, 1), [id.as_str()]);
     let mut api = bob.agent("api");
     bob.ok(&["request", "once", &id, "--yes"]);
     assert_eq!(api.holds(1), ["remember me"]);

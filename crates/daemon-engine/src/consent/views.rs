@@ -18,7 +18,8 @@ use super::answers::Answered;
 use super::sentences;
 use crate::engine::DaemonEngine;
 use crate::history;
-use crate::store::grants::{self, Lapsed};
+use crate::store::channels;
+use crate::store::grants::Lapsed;
 use crate::store::held::HeldRow;
 use crate::store::inbox::ItemKind;
 use crate::store::suggestions::SuggestionRow;
@@ -56,10 +57,9 @@ pub(crate) fn lapsed(view: &View<'_>, lapsed: &Lapsed, now: Ms) -> Result<Review
 fn subject(view: &View<'_>, subject: &Subject) -> Result<GrantSubject, StoreError> {
     Ok(match subject {
         Subject::Person(person) => GrantSubject::Person { person: person.clone() },
-        Subject::Channel(channel) => GrantSubject::Channel {
-            channel: *channel,
-            name: grants::name_of_channel(view, channel)?,
-        },
+        Subject::Channel(channel) => {
+            GrantSubject::Channel { channel: *channel, name: channels::local_name(view, channel)? }
+        }
     })
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn sentence(
     now: Ms,
 ) -> Result<String, StoreError> {
     let channel = match &grant.subject {
-        Subject::Channel(channel) => grants::name_of_channel(view, channel)?,
+        Subject::Channel(channel) => channels::local_name(view, channel)?,
         Subject::Person(_) => None,
     };
     let policy = EffectivePolicy::of(Relation::Org, Some(grant), &[], now);

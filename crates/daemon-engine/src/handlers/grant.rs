@@ -12,7 +12,7 @@ use messaging_store::View;
 use super::{Answer, Call, Handled, field};
 use crate::consent::{grants, views};
 use crate::engine::DaemonEngine;
-use crate::store::grants as rows;
+use crate::store::{channels, grants as rows};
 use crate::work::{Halt, Step, Work};
 
 /// The grants, newest first, and what lapsed.
@@ -95,7 +95,9 @@ fn subject(view: &View<'_>, named: Named) -> Step<Subject> {
         (Some(person), _) => Ok(Subject::Person(person)),
         (None, Some(name)) => {
             let unknown = || Halt::refused(Code::NotFound, "no such channel on this machine");
-            rows::channel_named(view, &name)?.map(Subject::Channel).ok_or_else(unknown)
+            channels::by_local(view, &name)?
+                .map(|row| Subject::Channel(row.record.id))
+                .ok_or_else(unknown)
         }
         // The parameters were checked: a subject is one of the two.
         (None, None) => Err(field("subject", "a person or a channel")),

@@ -4,7 +4,7 @@
 //! A grant is kept as it was signed, one for each subject.
 
 use messaging_core::consent::{Levels, Subject, VerifiedGrant};
-use messaging_core::ids::{ChannelName, MachineId, PersonId, Ulid};
+use messaging_core::ids::{MachineId, PersonId, Ulid};
 use messaging_core::time::Ms;
 use messaging_store::{Row, StoreError, Tx, View, params};
 use serde::{Deserialize, Serialize};
@@ -191,26 +191,6 @@ pub(crate) fn told(tx: &mut Tx<'_>, device: &MachineId, at: Ms) -> Result<(), St
 pub(crate) fn tell_all_again(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     tx.execute("DELETE FROM grant_peers", ())?;
     Ok(())
-}
-
-/// The channel that is held under a local name.
-pub(crate) fn channel_named(
-    view: &View<'_>,
-    name: &ChannelName,
-) -> Result<Option<Ulid>, StoreError> {
-    view.row("SELECT id FROM channels WHERE local_name = ?1", params![name.as_str()], |row| {
-        Columns::of(row).value()
-    })
-}
-
-/// The local name of a channel, while this person is in it.
-pub(crate) fn name_of_channel(
-    view: &View<'_>,
-    id: &Ulid,
-) -> Result<Option<ChannelName>, StoreError> {
-    view.row("SELECT local_name FROM channels WHERE id = ?1", params![id.as_str()], |row| {
-        Columns::of(row).value()
-    })
 }
 
 fn key(subject: &Subject) -> String {

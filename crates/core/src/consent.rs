@@ -21,7 +21,7 @@ pub use decide::{Arrived, ConsentClass, Decision, Sender, decide};
 pub use grant::{AgentMailLevel, AskLevel, ChatLevel, ConsentGrant, Levels, Subject};
 pub use merge::{merge, prefer};
 pub use policy::{EffectiveChat, EffectivePolicy, Relation, relation};
-pub use resign::{Resigned, resign};
+pub use resign::{Resigned, resign, sign_lapse};
 pub use signed::{
     CardDraft, GrantDraft, VerifiedCard, VerifiedGrant, sign_card, sign_grant, verify_card,
     verify_grant,

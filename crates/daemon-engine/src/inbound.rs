@@ -19,6 +19,7 @@ use messaging_store::StoreError;
 use messaging_wire::{Deliver, text};
 use serde_json::Value;
 
+use crate::consent;
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
 use crate::link;
@@ -108,6 +109,8 @@ fn take_all(
     work: &mut Work<'_, '_>,
     patience: Patience,
 ) -> Result<(), StoreError> {
+    // The entries may have removed a device of the person: what it kept out is still kept out of what waited for them.
+    consent::signers::tend(engine, work)?;
     for waiting in engine.inbound.room.leave_roster() {
         if engine.inbound.room.must_queue_behind_roster(&waiting) {
             engine.inbound.room.wait_for_roster(waiting);

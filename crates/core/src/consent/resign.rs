@@ -1,9 +1,11 @@
 //! A grant whose signer the person removed: what another device of theirs may keep of it.
 //! Spec: §6.9 "Signers" `resignGrant`, W4.11
 
+use alloc::string::String;
+
 use serde_json::{Map, Value, json};
 
-use super::{Levels, VerifiedGrant, sign_grant};
+use super::{ConsentGrant, Levels, VerifiedGrant, sign_grant};
 use crate::code::Failure;
 use crate::jcs;
 use crate::keys::SigningKey;
@@ -39,17 +41,38 @@ pub fn resign(
     let mut fields = if all {
         grant.raw().as_object().cloned().unwrap_or_default()
     } else {
-        let mut fields = Map::new();
-        fields.insert("v".into(), json!(Version));
-        fields.insert("realm".into(), json!(grant.realm));
-        fields.insert("id".into(), json!(grant.id));
-        fields.insert("person".into(), json!(grant.person));
-        fields.insert("ts".into(), json!(grant.ts));
-        fields.insert("subject".into(), json!(grant.subject));
+        let mut fields = place(grant);
         fields.extend(jcs::to_value(&kept)?.as_object().cloned().unwrap_or_default());
         fields
     };
     fields.insert("by".into(), json!(key.machine()));
     fields.insert("resignedAt".into(), json!(now));
     Ok(Resigned { grant: Some(sign_grant(Value::Object(fields), key)?), lapsed })
+}
+
+/// Signs with `key` that nothing is left of a grant: a clear in its place in the order of merging, signed anew.
+///
+/// It tells the person's other devices what lapsed, since one that never heard of the grant holds what it had replaced.
+/// Errors: as [`resign`].
+pub fn sign_lapse(
+    place_of: &ConsentGrant,
+    key: &SigningKey,
+    now: Ms,
+) -> Result<VerifiedGrant, Failure> {
+    let mut fields = place(place_of);
+    fields.insert("by".into(), json!(key.machine()));
+    fields.insert("resignedAt".into(), json!(now));
+    sign_grant(Value::Object(fields), key)
+}
+
+/// What a grant is about and where it stands among the others, without a level.
+fn place(grant: &ConsentGrant) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("v".into(), json!(Version));
+    fields.insert("realm".into(), json!(grant.realm));
+    fields.insert("id".into(), json!(grant.id));
+    fields.insert("person".into(), json!(grant.person));
+    fields.insert("ts".into(), json!(grant.ts));
+    fields.insert("subject".into(), json!(grant.subject));
+    fields
 }

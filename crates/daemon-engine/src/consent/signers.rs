@@ -4,7 +4,7 @@
 //! Whenever the verified view changes, and whenever the link comes up, every grant whose signer is no current device of
 //! the person is signed anew by this one. Several devices may do so at once: the merge settles it.
 
-use messaging_core::consent::{Resigned, VerifiedGrant, resign};
+use messaging_core::consent::{Resigned, VerifiedGrant, resign, sign_lapse};
 use messaging_core::conv::Sync;
 use messaging_core::ids::PersonId;
 use messaging_core::time::Ms;
@@ -46,7 +46,7 @@ fn sign_anew(
     if orphans.is_empty() {
         return Ok(Vec::new());
     }
-    let (mut again, mut lapsed) = (Vec::new(), 0);
+    let (mut again, mut kept, mut lapsed) = (Vec::new(), 0, 0);
     for orphan in orphans {
         // A clock that is behind the grant's time signs it at that time.
         let at = work.wall().max(orphan.ts);
@@ -57,11 +57,14 @@ fn sign_anew(
         match grant {
             Some(grant) => {
                 grants::put(work.tx, &grant)?;
+                kept += 1;
                 again.push(grant);
             }
             None => {
                 grants::delete(work.tx, &orphan.subject)?;
                 gone = true;
+                // A device that never heard of it holds what it had replaced.
+                again.extend(sign_lapse(&orphan, &ready.keys.identity.signing, at));
             }
         }
         lapsed += u64::from(!levels.is_empty());
@@ -72,7 +75,7 @@ fn sign_anew(
             grants::review(work.tx, &Lapsed { subject, said, at: work.wall() })?;
         }
     }
-    work.log(LogEvent::GrantsResigned { kept: again.len() as u64, lapsed });
+    work.log(LogEvent::GrantsResigned { kept, lapsed });
     Ok(again)
 }
 
@@ -89,7 +92,8 @@ fn snapshots(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), S
     if due.is_empty() {
         return Ok(());
     }
-    let all = grants::all(work.tx)?;
+    let mut all = grants::all(work.tx)?;
+    all.extend(sync::lapses(engine, work)?);
     for to in due {
         sync::send(engine, work, &to, Sync::Snapshot, &all)?;
         grants::told(work.tx, &to.device, now)?;

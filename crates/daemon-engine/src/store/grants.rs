@@ -147,6 +147,14 @@ pub(crate) fn last_lapsed(
     })
 }
 
+/// Where the last grant about each subject stood that lapsed, what waits for nobody included.
+pub(crate) fn lapsed(view: &View<'_>) -> Result<Vec<(Subject, LapsedLevels)>, StoreError> {
+    view.rows("SELECT subject, levels FROM grant_review ORDER BY subject", (), |row| {
+        let mut c = Columns::of(row);
+        Ok((c.word(subject)?, c.json()?))
+    })
+}
+
 /// The review list, newest first.
 pub(crate) fn reviews(view: &View<'_>) -> Result<Vec<Lapsed>, StoreError> {
     let lapsed = view.rows(

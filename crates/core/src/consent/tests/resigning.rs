@@ -7,7 +7,7 @@ use serde_json::json;
 use super::fixture::{NOW, about, any_levels, device, grant, levels, person, realm};
 use crate::consent::{
     AgentMailLevel, AskLevel, EffectiveChat, EffectivePolicy, Levels, Relation, Resigned, Subject,
-    resign, sign_grant, verify_grant,
+    resign, sign_grant, sign_lapse, verify_grant,
 };
 use crate::time::Ms;
 
@@ -45,6 +45,17 @@ fn a_re_sign_keeps_the_id_and_the_time_and_says_when() {
     assert_eq!((new.id, new.ts, &new.subject), (old.id, old.ts, &old.subject));
     assert_eq!((new.by, new.resigned_at), (*device(2).machine(), Some(LATER)));
     assert!(resign(&old, &device(2), NOW.minus(1), false).is_err(), "signed before it was said");
+}
+
+#[test]
+fn that_nothing_is_left_of_a_grant_is_a_clear_in_its_place() {
+    let old = grant(json!({"chat": "blocked", "ask": "open"}), &device(1));
+    let lapse = sign_lapse(&old, &device(2), LATER).unwrap();
+    assert!(lapse.is_clear());
+    assert_eq!((lapse.id, lapse.ts, &lapse.subject), (old.id, old.ts, &old.subject));
+    assert_eq!((lapse.by, lapse.resigned_at), (*device(2).machine(), Some(LATER)));
+    assert!(verify_grant(lapse.raw().clone(), &realm(), &person("bob")).is_ok());
+    assert!(sign_lapse(&old, &device(2), NOW.minus(1)).is_err(), "signed before it was said");
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! Several devices of one person: they hold the same grants, and what a removed one let in waits for the person.
 //! Spec: §6.9 "Signers", "Sync", D3.13, rulings R4 and R6
 
-use messaging_core::consent::{GrantDraft, Levels, Subject};
+use messaging_core::consent::{GrantDraft, Levels, Subject, sign_lapse};
 use messaging_core::envelope::SealedType;
 use messaging_core::ids::{PersonId, Ulid};
 use messaging_core::limits::CLOCK_SKEW_MS;
+use messaging_core::roster::Op;
 use messaging_core::time::Ms;
 use serde_json::{Value, json};
 
 use super::super::bench::{Bench, CONN};
-use super::super::forge::{mail, personal};
+use super::super::forge::{mail, message, personal};
+use super::super::roster::entry;
 use super::{Town, remove};
 
 /// Bob has three devices.
@@ -239,7 +241,7 @@ fn withdrawn(before: Value, on_the_phone: Value) -> (Town, Value) {
     town.bench.start(PAD, store);
     town.bench.advance(60_000);
     town.bench.admin(PAD);
-    assert_eq!(said(&mut town, PAD)[0]["id"], first["id"], "it never heard of the second");
+    assert_eq!(said(&mut town, PAD), said(&mut town, DESK), "it is told what lapsed");
     (town, first)
 }
 
@@ -263,6 +265,71 @@ fn a_block_that_a_removed_device_lifted_comes_back_without_what_it_let_in() {
     let kept = said(&mut town, DESK)[0].clone();
     assert_eq!((&kept["id"], &kept["ts"]), (&first["id"], &first["ts"]));
     assert_eq!((&kept["chat"], kept.get("ask")), (&json!("blocked"), None));
+}
+
+#[test]
+fn a_device_that_joins_later_is_told_what_lapsed() {
+    let (mut town, first) = withdrawn(json!({"ask": "open", "trust": true}), json!({}));
+    let ticket = town.bench.call(0, CONN, "team.invite", json!({"person": "bob"})).unwrap();
+    let new = town.bench.newcomer();
+    town.bench.admin(new);
+    let join = json!({"ticket": ticket["ticket"], "label": "new"});
+    town.bench.call(new, CONN, "team.join", join).unwrap();
+    town.bench.advance(5_000);
+    // What the first device said is still under way, from before it was withdrawn.
+    let ts = Ms(first["ts"].as_u64().unwrap());
+    let late = signed(&town.bench, DESK, json!({"ask": "open"}), ts);
+    let env = sync(&mut town.bench, DESK, new, json!([late]));
+    assert!(town.bench.acked(new, &env));
+    assert_eq!(said(&mut town, new), json!([]));
+}
+
+#[test]
+fn a_lapse_leaves_alone_what_was_said_later_and_what_only_keeps_out() {
+    let mut town = Town::of(&BOBS);
+    let now = town.bench.now.wall;
+    let realm = *town.bench.relay.roster.team_id().unwrap();
+    for (levels, stays) in [(json!({"ask": "open"}), true), (json!({"chat": "blocked"}), false)] {
+        let later = town.says("alice", levels);
+        let ts = Ms(later["ts"].as_u64().unwrap());
+        let at = if stays { ts.minus(1) } else { ts.plus(1) };
+        let bob = PersonId::parse("bob").unwrap();
+        let subject = Subject::Person(PersonId::parse("alice").unwrap());
+        let draft = GrantDraft {
+            realm,
+            id: Ulid::from_parts(at, [9; 10]),
+            person: &bob,
+            ts: at,
+            subject: &subject,
+            levels: Levels::default(),
+        };
+        let key = &town.bench.daemons[PAD].keys.identity.signing;
+        let place = draft.sign(key).unwrap();
+        let lapse = sign_lapse(&place, key, now.plus(60_000)).unwrap().raw().clone();
+        sync(&mut town.bench, PAD, DESK, json!([lapse]));
+        assert_eq!(said(&mut town, DESK), json!([later]));
+    }
+}
+
+/// The entry that removes a device comes with a line that waited for it: the line is judged by what is left of the grants.
+#[test]
+fn what_waits_for_a_removal_is_judged_by_what_the_removed_device_kept_out() {
+    for levels in [json!({"chat": "blocked"}), json!({"chat": "blocked", "ask": "open"})] {
+        let mut town = Town::of(&BOBS);
+        town.try_says(PHONE, "alice", levels).unwrap();
+        assert_eq!(said(&mut town, DESK)[0]["chat"], "blocked");
+        let op = Op::MemberRemove { machine: town.bench.machine(PHONE) };
+        let removal = entry(&town.bench, &op, town.bench.now.wall);
+        // Everybody but the desk hears of it.
+        town.bench.relay.roster.apply(&removal, None).unwrap();
+        let line = json!({"kind": "message", "message": message("hello")});
+        let env = town.bench.forge(0, DESK, personal(SealedType::Message, line));
+        town.bench.deliver(DESK, &env);
+        town.bench.advance(1_000);
+        assert!(town.bench.acked(DESK, &env));
+        assert_eq!(town.bench.answer_to(DESK, 0, &env).unwrap(), "rejected refused");
+        assert_eq!(town.bench.count(DESK, "SELECT count(*) FROM lines"), 0);
+    }
 }
 
 #[test]

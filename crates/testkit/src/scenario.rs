@@ -6,6 +6,7 @@
 mod absence;
 mod agents;
 mod chaos;
+mod circle;
 mod consent;
 mod end;
 mod jobs;
@@ -37,6 +38,8 @@ pub struct Report {
     pub arrived: usize,
     /// Tasks that were asked for.
     pub tasks: usize,
+    /// Lines that daemons took from persons and their agents.
+    pub lines: usize,
     /// How long the run took, in its own time, ms.
     pub lasted: At,
     /// The same for two runs of the seed.
@@ -54,6 +57,7 @@ pub struct Scenario {
     ledger: Ledger,
     jobs: Jobs,
     absence: absence::Absence,
+    circle: circle::Circle,
     /// Requests that wait for their answer.
     asked: BTreeMap<(ClientId, i64), Asked>,
     requests: i64,
@@ -94,19 +98,34 @@ enum Asked {
     List(usize),
     Tasks(usize),
     Send(usize),
-    Report { agent: usize, job: usize, piece: Option<usize> },
+    Report {
+        agent: usize,
+        job: usize,
+        piece: Option<usize>,
+    },
     Cancel,
     Take(String),
     Read(usize, String),
     Found(usize),
     Look(usize),
-    Invite { to: usize },
+    Invite {
+        to: usize,
+    },
     Join(usize),
-    Remove { target: usize },
+    Remove {
+        target: usize,
+    },
     TeamAct,
-    Welcome { seat: usize, person: String },
+    Welcome {
+        seat: usize,
+        person: String,
+    },
     Requests(usize),
     Answered,
+    /// A line that a person or an agent wrote.
+    Line(usize),
+    /// Something about grants, channels and cursors.
+    Said,
 }
 
 /// What somebody wants to be reminded of.
@@ -125,6 +144,9 @@ enum Reminder {
     Return,
     Heal(chaos::Mend),
     Consent(usize),
+    Lose(usize),
+    Part(usize),
+    Say(usize),
 }
 
 impl Scenario {
@@ -141,6 +163,7 @@ impl Scenario {
             ledger: Ledger::default(),
             jobs: Jobs::default(),
             absence: absence::Absence::default(),
+            circle: circle::Circle::default(),
             asked: BTreeMap::new(),
             requests: 0,
             acts_left: profile.actions,
@@ -172,6 +195,7 @@ impl Scenario {
         }
         self.heal();
         self.settle();
+        self.sit_together();
         self.verify();
         let (promised, arrived) = self.ledger.counts();
         Report {
@@ -181,6 +205,7 @@ impl Scenario {
             promised,
             arrived,
             tasks: self.jobs.all().iter().filter(|job| job.id.is_some()).count(),
+            lines: self.circle.taken_lines(),
             lasted: self.world.now(),
             fingerprint: self.world.fingerprint(),
         }
@@ -261,6 +286,9 @@ impl Scenario {
             Reminder::Return => self.return_absent(),
             Reminder::Heal(mend) => self.mend(mend),
             Reminder::Consent(seat) => self.consents(seat),
+            Reminder::Lose(seat) => self.lose(seat),
+            Reminder::Part(seat) => self.part(seat),
+            Reminder::Say(seat) => self.say_at(seat),
         }
     }
 
@@ -280,6 +308,8 @@ impl Scenario {
         self.perhaps_leave();
         if self.dice.chance(30) && self.invite_somebody() {
             // Nothing else comes to pass before people are in.
+        } else if self.profile.circle && self.dice.chance(75) {
+            self.act_in_circle();
         } else if self.dice.chance(self.profile.team_acts) {
             self.act_on_team();
         } else {
@@ -356,7 +386,12 @@ impl Scenario {
             Asked::Remove { target } => self.removed(target),
             Asked::Welcome { seat, person } => self.welcomed(seat, person),
             Asked::Requests(seat) => self.requests_listed(seat, result),
-            Asked::Subscribe(_) | Asked::Cancel | Asked::TeamAct | Asked::Answered => {}
+            Asked::Line(line) => self.circle.taken(line, result),
+            Asked::Subscribe(_)
+            | Asked::Cancel
+            | Asked::TeamAct
+            | Asked::Answered
+            | Asked::Said => {}
         }
     }
 
@@ -384,12 +419,14 @@ impl Scenario {
                     self.world.watch.violation(format!("an inbox call was refused: {code}"));
                 }
             }
+            Asked::Line(line) => self.circle.refused(line, code, &mut self.world.watch),
             Asked::Invite { .. }
             | Asked::Remove { .. }
             | Asked::TeamAct
             | Asked::Welcome { .. }
             | Asked::Requests(_)
-            | Asked::Answered => {}
+            | Asked::Answered
+            | Asked::Said => {}
         }
     }
 

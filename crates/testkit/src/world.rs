@@ -6,6 +6,7 @@
 
 mod daemon;
 mod files;
+mod persons;
 mod records;
 mod relay;
 mod watch;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 pub use daemon::DaemonHost;
 pub use files::{FileFault, Files};
+pub(crate) use persons::{Grant, Said, restricting};
 pub(crate) use records::pieces;
 pub use relay::RelayHost;
 pub use watch::Watch;

@@ -54,12 +54,13 @@ fn one(seed: u64, trace: bool) -> ExitCode {
     }
     let report = scenario.run();
     println!(
-        "seed {seed}: {} events, {} s of its time, {} promised, {} arrived, {} tasks, fingerprint {:016x}",
+        "seed {seed}: {} events, {} s of its time, {} promised, {} arrived, {} tasks, {} lines, fingerprint {:016x}",
         report.steps,
         report.lasted / 1_000,
         report.promised,
         report.arrived,
         report.tasks,
+        report.lines,
         report.fingerprint
     );
     tell(&report);
@@ -72,6 +73,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     let end = arguments.from.saturating_add(arguments.seeds);
     let (mut failed, mut events) = (0_u64, 0_u64);
     let (mut promised, mut arrived, mut tasks) = (0_usize, 0_usize, 0_usize);
+    let mut lines = 0_usize;
     std::thread::scope(|scope| {
         let (tell_one, reports) = mpsc::channel();
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
@@ -91,6 +93,7 @@ fn many(arguments: &Arguments) -> ExitCode {
             promised += report.promised;
             arrived += report.arrived;
             tasks += report.tasks;
+            lines += report.lines;
             failed += u64::from(!report.violations.is_empty());
             tell(&report);
         }
@@ -98,7 +101,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     let seconds = began.elapsed().as_secs_f64().max(0.001);
     println!(
         "{} seeds from {} in {seconds:.1} s: {:.1} seeds a second, {events} events, {promised} messages promised, {arrived} \
-         arrived, {tasks} tasks; {failed} seeds with violations",
+         arrived, {tasks} tasks, {lines} lines; {failed} seeds with violations",
         arguments.seeds,
         arguments.from,
         arguments.seeds as f64 / seconds

@@ -18,6 +18,8 @@ impl Scenario {
         let left: Vec<&str> = PERSONS
             .into_iter()
             .take(self.profile.persons)
+            // In a circle they say what they like, and not the same each time.
+            .filter(|_| !self.profile.circle)
             .filter(|person| *person != own && !held.welcomed.iter().any(|said| said == person))
             .collect();
         for person in left {
@@ -34,7 +36,7 @@ impl Scenario {
         }
     }
 
-    /// What waited is let in, one by one or all at once.
+    /// What waited is let in, one by one or all at once; in a circle it is also declined.
     pub(super) fn requests_listed(&mut self, seat: usize, result: &Value) {
         let Some(client) = self.seats.get(seat).and_then(|held| held.client) else { return };
         let requests = result["requests"].as_array().cloned().unwrap_or_default();
@@ -44,7 +46,14 @@ impl Scenario {
                 self.world.watch.violation("a request without an id".to_owned());
                 continue;
             };
-            let params = json!({ "id": id, "answer": "once", "all": all });
+            let answer = if self.profile.circle && !self.healed {
+                const ANSWERS: [&str; 6] =
+                    ["once", "once", "always", "decline", "decline", "block"];
+                self.dice.pick(&ANSWERS).copied().unwrap_or("once")
+            } else {
+                "once"
+            };
+            let params = json!({ "id": id, "answer": answer, "all": all });
             self.request(client, "request.answer", params, Asked::Answered);
         }
     }

@@ -1,10 +1,11 @@
 //! The end of a run: everything settles, and then everything adds up.
 
+mod circle;
 mod tasks;
 
 use super::ledger::{About, Fate, Message, rank};
 use super::teams::Standing;
-use super::{Reminder, Scenario};
+use super::{Asked, Reminder, Scenario};
 use crate::world::World;
 use messaging_core::roster::Roster;
 use messaging_store::{View, params};
@@ -34,9 +35,14 @@ impl Scenario {
             self.remind(500, Reminder::Open(seat));
             self.remind(2_000, Reminder::Pursue(seat));
         }
-        let end = self.world.now() + LONGEST_SETTLING;
         // Nobody hears of a healing: a backoff of 30 s and a silence of 90 s may have to pass first.
-        let mut look = self.world.now() + 2 * 60_000;
+        self.rest(2 * 60_000);
+    }
+
+    /// Lets the world go on for `first` ms, and then until nothing is under way.
+    pub(super) fn rest(&mut self, first: u64) {
+        let end = self.world.now() + LONGEST_SETTLING;
+        let mut look = self.world.now() + first;
         while self.world.now() < end {
             while let Some(happened) = self.world.next(look) {
                 self.hear(happened);
@@ -152,6 +158,7 @@ impl Scenario {
         let arrived = self.verify_messages(&chain, &mut found);
         self.verify_tasks(&chain, &mut found);
         self.verify_inboxes(&mut found);
+        self.verify_persons(&chain, &mut found);
         for _ in 0..arrived {
             self.ledger.arrived();
         }
@@ -301,6 +308,7 @@ fn check(
                     | "not_member"
                     | "expired"
                     | "refused"
+                    | "declined"
             );
             let fair_of_tasks = matches!(code, "forbidden" | "invalid_state" | "not_found");
             let fair = fair || (message.about != About::Mail && fair_of_tasks);

@@ -1,5 +1,6 @@
 //! What must hold at every step: nothing is said that is not on disk, and a refusal changed nothing.
 
+use super::persons::Persons;
 use super::records::Records;
 use crate::network::LinkId;
 use messaging_core::roster::Entry;
@@ -22,6 +23,8 @@ pub struct Watch {
     /// What a daemon took off the relay without keeping: (its number, the sender, the id).
     dropped: BTreeSet<(usize, String, String)>,
     records: Records,
+    /// What persons say about each other, and what they write.
+    pub(crate) persons: Persons,
     /// Whether the world is making stores fail.
     pub store_faults: bool,
 }
@@ -159,11 +162,18 @@ impl Watch {
         };
         for result in answer["result"]["results"].as_array().into_iter().flatten() {
             let id = word(result, "envelopeId");
-            if !has(rows, "SELECT 1 FROM sent WHERE id = ?1", &[id]) {
+            if !has(rows, "SELECT 1 FROM sent WHERE id = ?1", &[id])
+                && !has(rows, "SELECT 1 FROM lines WHERE id = ?1", &[id])
+            {
                 self.violation(format!("machine {machine} promised {id} before it was on disk"));
             }
         }
         let event = &answer["params"];
+        if word(event, "type") == "conv"
+            && let Some(what) = self.persons.told(machine, event)
+        {
+            self.violation(what);
+        }
         if word(event, "type") == "inbox" {
             let id = word(&event["item"], "id");
             if !has(rows, "SELECT 1 FROM inbox WHERE id = ?1", &[id]) {
@@ -175,6 +185,9 @@ impl Watch {
     /// A daemon's turn has ended.
     pub(super) fn daemon_turned(&mut self, machine: usize, rows: &View<'_>) {
         for what in self.records.look(machine, rows) {
+            self.violation(what);
+        }
+        for what in self.persons.look(machine, rows) {
             self.violation(what);
         }
     }

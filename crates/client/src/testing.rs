@@ -24,6 +24,8 @@ pub enum Step {
     Refuse(Refusal),
     /// Tells events, then answers with a result.
     Events(Vec<Event>, Value),
+    /// The same, and hangs up.
+    Farewell(Vec<Event>, Value),
     /// Answers with these bytes.
     Raw(Vec<u8>),
     /// Answers nothing.
@@ -102,6 +104,7 @@ fn serve(
     }
     loop {
         while let Ok(Some(line)) = lines.next_line() {
+            let mut last = false;
             let answer = match Request::parse(&line) {
                 Err(bad) => reply::error_line(bad.id(), bad.error()),
                 Ok(request) => {
@@ -109,12 +112,14 @@ fn serve(
                     log.lock()
                         .unwrap_or_else(PoisonError::into_inner)
                         .push((request.method.clone(), params.clone()));
-                    match script(&request.method, &params) {
+                    let step = script(&request.method, &params);
+                    last = matches!(step, Step::Farewell(..));
+                    match step {
                         Step::Result(result) => reply::result_line(&request.id, &result),
                         Step::Refuse(why) => {
                             reply::error_line(Some(&request.id), RpcError::from(why))
                         }
-                        Step::Events(events, result) => {
+                        Step::Events(events, result) | Step::Farewell(events, result) => {
                             let mut bytes: Vec<u8> = events.iter().flat_map(Event::line).collect();
                             bytes.extend(reply::result_line(&request.id, &result));
                             bytes
@@ -125,7 +130,7 @@ fn serve(
                     }
                 }
             };
-            if stream.write_all(&answer).is_err() {
+            if stream.write_all(&answer).is_err() || last {
                 return;
             }
         }

@@ -1,14 +1,17 @@
 //! `messaging task list`.
 //! Spec: D6.4
 
+mod follow;
+
 use clap::ValueEnum;
 use clap_complete::ArgValueCompleter;
 use messaging_core::ids::{SessionAddress, SessionName};
 use messaging_core::task::TaskState;
 use messaging_ipc::call;
 use messaging_ipc::params::task::ListTasks;
-use messaging_ipc::scalars::{Count, List as Bounded, Str};
-use messaging_ipc::shapes::{TaskListItem, TaskRole};
+use messaging_ipc::results::task::TaskPage;
+use messaging_ipc::scalars::{Count, List as Bounded, SessionKey, Str};
+use messaging_ipc::shapes::{PeerRef, TaskListItem, TaskRole};
 
 use crate::commands::inbox::from;
 use crate::complete;
@@ -20,8 +23,12 @@ use crate::screen::Style;
 
 /// List tasks, the most recently changed first
 ///
+/// With --follow it stays and prints each change of them as it happens, also when the daemon was away for a while; with
+/// --json, the list is a line and so is each change. Ctrl-C ends it.
+///
 /// Examples:
 ///   messaging task list
+///   messaging task list --follow
 ///   messaging task list --state working --state input-required
 ///   messaging task list --with bob/api@desk --json
 ///
@@ -42,8 +49,11 @@ pub(crate) struct List {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100))]
     limit: u64,
     /// Where the list before ended
-    #[arg(long, value_name = "CURSOR")]
+    #[arg(long, value_name = "CURSOR", conflicts_with = "follow")]
     cursor: Option<String>,
+    /// Stay, and print what changes
+    #[arg(short = 'f', long)]
+    follow: bool,
     /// The mailbox
     #[arg(long = "as", value_name = "NAME", default_value = "cli", add = ArgValueCompleter::new(complete::mailboxes))]
     mailbox: SessionName,
@@ -84,38 +94,70 @@ impl State {
     }
 }
 
+/// Which tasks a list shows.
+#[derive(Clone, Debug)]
+struct Filter {
+    role: Option<TaskRole>,
+    states: Vec<TaskState>,
+    peer: Option<SessionAddress>,
+}
+
+impl Filter {
+    fn params(&self, key: SessionKey, limit: u64) -> Result<ListTasks, Fault> {
+        let states = self.states.clone();
+        Ok(ListTasks {
+            key,
+            role: self.role,
+            state: if states.is_empty() { None } else { Some(Bounded::new(states)?) },
+            context_id: None,
+            peer: self.peer.clone(),
+            updated_after: None,
+            limit: Count::clamped(limit),
+            cursor: None,
+        })
+    }
+
+    /// Whether the daemon would list a task.
+    fn fits(&self, role: TaskRole, state: TaskState, peer: &PeerRef) -> bool {
+        self.role.is_none_or(|wanted| wanted == role)
+            && (self.states.is_empty() || self.states.contains(&state))
+            && (self.peer.is_none() || self.peer == peer.address)
+    }
+}
+
 impl List {
     pub(super) async fn run(self, context: &Context) -> Result<Report, Fault> {
-        let peer = self.peer.as_deref().map(peer).transpose()?;
-        let states: Vec<TaskState> = self.state.iter().map(|state| state.of()).collect();
-        let state = if states.is_empty() { None } else { Some(Bounded::new(states)?) };
-        let cursor = self.cursor.map(Str::new).transpose()?;
-        let link = context.connect().await?;
-        let key = Mailbox::of(context, Some(&self.mailbox))?.open(&link).await?;
-        let list = ListTasks {
-            key,
+        let filter = Filter {
             role: self.role.map(|role| match role {
                 Role::Mine => TaskRole::Requester,
                 Role::Asked => TaskRole::Executor,
             }),
-            state,
-            context_id: None,
-            peer,
-            updated_after: None,
-            limit: Count::clamped(self.limit),
-            cursor,
+            states: self.state.iter().map(|state| state.of()).collect(),
+            peer: self.peer.as_deref().map(peer).transpose()?,
         };
-        let page = link.call::<call::TaskList>(&list).await?;
-        let mut table = Table::new(&["ID", "STATE", "WITH", "AGE", "TITLE"], "No tasks.");
-        for task in &page.tasks {
-            table.row(row(context, task));
+        let mailbox = Mailbox::of(context, Some(&self.mailbox))?;
+        if self.follow {
+            return follow::Follow::new(context, mailbox, filter).run(self.limit).await;
         }
-        let report = Report::of(&page, table.render(&context.screen));
+        let cursor = self.cursor.map(Str::new).transpose()?;
+        let link = context.connect().await?;
+        let key = mailbox.open(&link).await?;
+        let list = ListTasks { cursor, ..filter.params(key, self.limit)? };
+        let page = link.call::<call::TaskList>(&list).await?;
+        let report = Report::of(&page, table(context, &page));
         Ok(match &page.next_cursor {
             Some(cursor) => report.noting(format!("There is more: --cursor {cursor}")),
             None => report,
         })
     }
+}
+
+fn table(context: &Context, page: &TaskPage) -> String {
+    let mut table = Table::new(&["ID", "STATE", "WITH", "AGE", "TITLE"], "No tasks.");
+    for task in &page.tasks {
+        table.row(row(context, task));
+    }
+    table.render(&context.screen)
 }
 
 fn peer(text: &str) -> Result<SessionAddress, Fault> {

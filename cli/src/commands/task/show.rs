@@ -7,6 +7,7 @@ use clap_complete::ArgValueCompleter;
 use messaging_core::ids::{SessionName, Ulid};
 use messaging_core::peer_text::one_line;
 use messaging_core::stage::{Stage, Track};
+use messaging_core::time::Ms;
 use messaging_ipc::call;
 use messaging_ipc::event::{Event, TaskChange};
 use messaging_ipc::params::KeyOnly;
@@ -29,7 +30,8 @@ use crate::screen::Screen;
 
 /// Show a task: how it stands, what was said, and what came of it
 ///
-/// With --follow it stays and prints each change until the task ends; with --json, each as a line.
+/// With --follow it stays and prints each change until the task ends, also when the daemon was away for a while; with
+/// --json, each is a line.
 ///
 /// Examples:
 ///   messaging task show 01JZ3V7H2Q4W8X9Y0Z1A2B3C4D
@@ -56,17 +58,14 @@ pub(crate) struct Show {
 
 impl Show {
     pub(super) async fn run(self, context: &Context) -> Result<Report, Fault> {
-        let mut link = context.connect().await?;
-        let key = Mailbox::of(context, Some(&self.mailbox))?.open(&link).await?;
+        let mailbox = Mailbox::of(context, Some(&self.mailbox))?;
         if self.follow {
-            // Before the look, so that no change can be missed.
-            link.call::<call::EventsSubscribe>(&KeyOnly { key: key.clone() }).await?;
+            return follow(context, &mailbox, self.id).await;
         }
+        let link = context.connect().await?;
+        let key = mailbox.open(&link).await?;
         let get = Get { key, task_id: self.id, role: None };
         let found = link.call::<call::TaskGet>(&get).await?;
-        if self.follow {
-            return follow(context, &mut link, &found).await;
-        }
         let mut report = report(&context.screen, &found);
         if let Some(folder) = &self.save {
             for name in save::save(folder, &results(&found.task))? {
@@ -77,41 +76,77 @@ impl Show {
     }
 }
 
-/// Prints what changes until the task ends.
-async fn follow(context: &Context, link: &mut Link<'_>, found: &OneTask) -> Result<Report, Fault> {
-    let first = report(&context.screen, found);
-    let gone = || Fault::local("the output is closed", "run it again.");
-    context.print_event(&first.json, &first.text).map_err(|_| gone())?;
-    let mut ended = found.task.status.state.is_terminal();
-    while !ended {
-        let Some(event) = link.events.next().await else {
-            return Err(Fault::local("the daemon ended the connection", "run it again."));
+/// Prints the task and what becomes of it until it ends. A daemon that goes away is waited for, and a task that changed
+/// meanwhile is printed anew.
+async fn follow(context: &Context, mailbox: &Mailbox, id: Ulid) -> Result<Report, Fault> {
+    let mut link = context.connect().await?;
+    let mut shown: Option<(Ms, TaskStatus)> = None;
+    loop {
+        let found = match look(&link, mailbox, id).await {
+            Ok(found) => found,
+            Err(fault) if fault.is_absence() => {
+                link = context.connect_again().await?;
+                continue;
+            }
+            Err(fault) => return Err(fault),
         };
-        let Event::Task { task, update, .. } = &event else { continue };
-        if task.id != found.task.id || task.role != found.task.role {
-            continue;
+        let role = found.task.role;
+        let stands = Some((found.task.updated_at, found.task.status.clone()));
+        if shown != stands {
+            let first = report(&context.screen, &found);
+            if context.print_event(&first.json, &first.text).is_err() {
+                return Ok(Report::printed());
+            }
         }
-        ended = task.status.state.is_terminal();
-        let json = messaging_core::jcs::to_value(&event).unwrap_or_default();
-        let mut text =
-            update.as_ref().map(|update| changed(&context.screen, update)).unwrap_or_default();
+        let mut ended = found.task.status.state.is_terminal();
+        shown = stands;
+        while !ended {
+            let Some(event) = link.events.next().await else { break };
+            let Event::Task { task, update, .. } = &event else { continue };
+            if task.id != id || task.role != role {
+                continue;
+            }
+            ended = task.status.state.is_terminal();
+            shown = Some((task.updated_at, task.status.clone()));
+            let json = messaging_core::jcs::to_value(&event).unwrap_or_default();
+            let mut text =
+                update.as_ref().map(|update| changed(&context.screen, update)).unwrap_or_default();
+            if ended {
+                text += &unread(task);
+            }
+            if context.print_event(&json, &text).is_err() {
+                return Ok(Report::printed());
+            }
+        }
         if ended {
-            text += &unread(task);
+            return Ok(Report::printed());
         }
-        context.print_event(&json, &text).map_err(|_| gone())?;
+        link = context.connect_again().await?;
     }
-    Ok(Report::printed())
+}
+
+/// Subscribes, and then looks, so that no change can be missed.
+async fn look(link: &Link<'_>, mailbox: &Mailbox, id: Ulid) -> Result<OneTask, Fault> {
+    let key = mailbox.open(link).await?;
+    link.call::<call::EventsSubscribe>(&KeyOnly { key: key.clone() }).await?;
+    link.call::<call::TaskGet>(&Get { key, task_id: id, role: None }).await
 }
 
 fn changed(screen: &Screen, change: &TaskChange) -> String {
     match change {
         TaskChange::Status { status, .. } => said(screen, status),
         TaskChange::Artifact { artifact, append, last_chunk } => {
-            let more = if *append { "more of " } else { "" };
-            let whole = if *last_chunk { ", whole now" } else { "" };
-            cut(&format!("artifact: {more}{}{whole}", name(artifact)), screen.columns()) + "\n"
+            let piece = piece(artifact, *append, *last_chunk);
+            cut(&format!("artifact: {piece}"), screen.columns()) + "\n"
         }
     }
+}
+
+/// Which artifact an update brought, and how much of it.
+pub(super) fn piece(artifact: &A2aObject, append: bool, last_chunk: bool) -> String {
+    let more = if append { "more of " } else { "" };
+    let whole = if last_chunk { ", whole now" } else { "" };
+    format!("{more}{}{whole}", name(artifact))
 }
 
 fn said(screen: &Screen, status: &TaskStatus) -> String {

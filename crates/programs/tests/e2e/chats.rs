@@ -1,14 +1,9 @@
 //! People write to each other: direct lines, lines to oneself, channels, what a grant refuses, what is found and followed.
 //! Spec: §6.8, §8.2 "Chats", D3.6, D3.10, D3.19, D3.20, D6.4 `chat`, `channel`, `search`, `notices`
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
-use std::sync::mpsc;
-
-use messaging_testkit::programs::PATIENCE;
 use serde_json::{Value, json};
 
-use crate::harness::{House, Machine, command, failure, wait};
+use crate::harness::{Following, House, Machine, failure, wait};
 
 /// The lines of a conversation, as a terminal gets them.
 fn lines(machine: &Machine, with: &str) -> Vec<Value> {
@@ -225,51 +220,12 @@ fn lines_are_found_by_what_they_hold_and_a_query_is_no_language() {
     assert_eq!(bob.json(&["search", "plain", "--in", "me"])["hits"], json!([]));
 }
 
-/// `messaging chat --follow --json` while it runs.
-struct Following {
-    child: Child,
-    told: mpsc::Receiver<Value>,
-}
-
-impl Following {
-    fn of(machine: &Machine, with: &str) -> Self {
-        let mut command = command(machine.home(), &["chat", with, "--follow", "--json"]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let stdout = child.stdout.take().unwrap();
-        let (tell, told) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let _ = tell.send(serde_json::from_str(&line).unwrap());
-            }
-        });
-        Self { child, told }
-    }
-
-    /// The next thing that is told and has a property.
-    #[track_caller]
-    fn until(&self, what: &str, mut look: impl FnMut(&Value) -> bool) -> Value {
-        loop {
-            let told = self.told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {what}"));
-            if look(&told) {
-                return told;
-            }
-        }
-    }
-}
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn a_conversation_is_followed_through_a_restart_of_the_daemon() {
     let house = House::new();
     let (mut alice, bob) = house.two();
     alice.ok(&["send", "bob", "before"]);
-    let following = Following::of(&alice, "bob");
+    let following = Following::of(&alice, &["chat", "bob", "--follow"]);
     let says = |text: &'static str| move |told: &Value| told["line"]["text"] == text;
     following.until("the first line", says("before"));
     bob.ok(&["send", "alice", "live"]);

@@ -1,12 +1,14 @@
 //! A house: one relay, any number of machines with their daemons, and the command line of each.
 
 use std::fmt::Debug;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use messaging_testkit::programs::{Daemon, Ipc, PATIENCE, Process, Refused, Relay, until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -380,6 +382,52 @@ impl Ran {
 impl Debug for Ran {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "status {}\n{}[stderr]\n{}", self.status, self.stdout, self.stderr)
+    }
+}
+
+/// A command that follows something with `--json`, while it runs.
+pub(crate) struct Following {
+    child: Child,
+    told: mpsc::Receiver<Value>,
+}
+
+impl Following {
+    pub(crate) fn of(machine: &Machine, args: &[&str]) -> Self {
+        let mut command = command(machine.home(), &[args, &["--json"]].concat());
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = tell.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        Self { child, told }
+    }
+
+    /// The next thing that is told and has a property.
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, mut look: impl FnMut(&Value) -> bool) -> Value {
+        loop {
+            let told = self.told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {what}"));
+            if look(&told) {
+                return told;
+            }
+        }
+    }
+
+    /// Ends it as Ctrl-C does, and gives its status.
+    pub(crate) fn interrupt(&mut self) -> Option<i32> {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::INT).unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

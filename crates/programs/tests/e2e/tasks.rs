@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, House, Machine, failure, wait};
+use crate::harness::{Agent, Following, House, Machine, failure, wait};
 
 /// The state of a task as a terminal shows it.
 fn state(machine: &Machine, task: &str) -> String {
@@ -229,4 +229,39 @@ fn a_task_outlives_the_daemons_of_both_sides_and_the_relay() {
     let done = api.call("task.get", json!({"taskId": task}))["task"].clone();
     assert_eq!((&seen["status"], &seen["artifacts"]), (&done["status"], &done["artifacts"]));
     assert_eq!(api.texts().len(), 2, "the request and the answer came once");
+}
+
+#[test]
+fn tasks_are_followed_through_a_restart_of_the_daemon_until_ctrl_c() {
+    let house = House::new();
+    let (mut alice, bob) = house.two();
+    let mut api = bob.agent("api");
+    alice.knows("bob/api@desk");
+    let old = ask(&alice, &mut api, "The first.");
+    let mut following = Following::of(&alice, &["task", "list", "--follow"]);
+    let listed = following.until("the list", |told| told["total"] == 1);
+    assert_eq!(listed["tasks"][0]["id"], old);
+    report(&mut api, &old, "TASK_STATE_WORKING");
+    let is = |id: &str, state: &str| {
+        let (id, state) = (json!(id), json!(state));
+        move |told: &Value| told["task"]["id"] == id && told["task"]["status"]["state"] == state
+    };
+    following.until("a change", is(&old, "TASK_STATE_WORKING"));
+    let new = ask(&alice, &mut api, "The second.");
+    following.until("a task that came to be", is(&new, "TASK_STATE_SUBMITTED"));
+
+    alice.kill();
+    report(&mut api, &old, "TASK_STATE_COMPLETED");
+    alice.start();
+    // Its relay may be quicker than the look for the daemon: then the change is in the list of what happened meanwhile.
+    following.until("what happened meanwhile", |told| {
+        let listed = &told["tasks"][0];
+        is(&old, "TASK_STATE_COMPLETED")(told)
+            || (&listed["id"], &listed["status"]["state"])
+                == (&json!(old), &json!("TASK_STATE_COMPLETED"))
+    });
+    alice.knows("bob/api@desk");
+    report(&mut api, &new, "TASK_STATE_WORKING");
+    following.until("a change after it", is(&new, "TASK_STATE_WORKING"));
+    assert_eq!(following.interrupt(), Some(130));
 }

@@ -1,5 +1,7 @@
 //! Tasks from the terminal: asking, listing, looking, saying more, giving up.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use messaging_client::testing::{FakeDaemon, Step};
 use messaging_core::code::Code;
 use messaging_ipc::error::Refusal;
@@ -131,6 +133,96 @@ fn following_prints_each_change_until_the_end() {
     assert_eq!(lines.len(), 3, "{}", ran.stdout);
     assert_eq!(lines[0]["task"]["status"]["state"], "TASK_STATE_WORKING");
     assert_eq!(lines[2]["update"]["status"]["state"], "TASK_STATE_COMPLETED");
+}
+
+const OTHER: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAW";
+const START: u64 = 1_767_225_601_000;
+
+/// A daemon that goes away after every look at its tasks. While it was away the first time, the task was completed; the
+/// third time it does not let the mailbox in any more.
+fn daemon_that_goes_away() -> FakeDaemon {
+    let at = |mut task: Value, id: &str, at: u64| {
+        (task["id"], task["updatedAt"]) = (json!(id), json!(at));
+        task
+    };
+    let event = |task: Value| -> Event {
+        let update = json!({"kind": "status", "status": task["status"]});
+        let event = json!({"type": "task", "key": "the-key-of-the-session-of-a-terminal", "origin": "peer", "task": task,
+            "update": update});
+        serde_json::from_value(event).unwrap()
+    };
+    let before = event(at(task("TASK_STATE_SUBMITTED"), ULID, START - 1));
+    let news = event(at(task("TASK_STATE_WORKING"), ULID, START + 1));
+    let mut others = at(task("TASK_STATE_FAILED"), OTHER, START + 2);
+    others["role"] = json!("executor");
+    let events = vec![before, event(others), news];
+    let (looks, registers) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    FakeDaemon::start(move |method, params| match method {
+        "session.register" if registers.fetch_add(1, Ordering::Relaxed) == 2 => {
+            Step::Refuse(Refusal::code(Code::Forbidden))
+        }
+        "session.register" => Step::Result(
+            json!({"key": params["key"], "name": "cli", "takenOver": false, "unread": 0}),
+        ),
+        "events.subscribe" => Step::Result(json!({"ok": true})),
+        "task.list" if looks.fetch_add(1, Ordering::Relaxed) == 0 => {
+            let page = json!({"tasks": [head("TASK_STATE_SUBMITTED")], "total": 1});
+            Step::Farewell(events.clone(), page)
+        }
+        "task.list" => {
+            let done = at(head("TASK_STATE_COMPLETED"), ULID, START + 3);
+            let mut others = at(head("TASK_STATE_FAILED"), OTHER, START + 2);
+            others["role"] = json!("executor");
+            Step::Farewell(Vec::new(), json!({"tasks": [done, others], "total": 2}))
+        }
+        "task.get" if looks.fetch_add(1, Ordering::Relaxed) == 0 => {
+            let stands = at(task("TASK_STATE_SUBMITTED"), ULID, START);
+            Step::Farewell(vec![events[2].clone()], json!({"task": stands}))
+        }
+        "task.get" => {
+            let done = at(task("TASK_STATE_COMPLETED"), ULID, START + 3);
+            Step::Result(json!({"task": done}))
+        }
+        _ => Step::Refuse(Refusal::code(Code::NotFound)),
+    })
+}
+
+#[test]
+fn a_list_that_is_followed_prints_each_change_once_and_goes_on_when_the_daemon_was_away() {
+    let args = ["task", "list", "--follow", "--role", "mine", "--state", "submitted"];
+    let daemon = daemon_that_goes_away();
+    let ran = with(&daemon, &args);
+    assert_eq!(ran.status, 4, "{ran:?}");
+    let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|row| row.split('\t').collect()).collect();
+    // A task that was shown is followed out of the states that were asked for.
+    let states: Vec<&str> = rows.iter().map(|row| row[1]).collect();
+    assert_eq!(states, ["submitted", "working", "completed"], "{}", ran.stdout);
+    assert!(rows.iter().all(|row| row[0] == ULID && row[4] == "find[U+001B][2J it"), "{rows:?}");
+    let again = params(&daemon, "task.list");
+    assert_eq!((&again["updatedAfter"], &again["role"]), (&json!(START + 1), &json!("requester")));
+    assert_eq!(again.get("state"), None);
+
+    let ran = with(&daemon_that_goes_away(), &[&args[..], &["--json"]].concat());
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3, "{}", ran.stdout);
+    assert_eq!(lines[0]["tasks"][0]["status"]["state"], "TASK_STATE_SUBMITTED");
+    assert_eq!((&lines[1]["type"], &lines[1]["task"]["id"]), (&json!("task"), &json!(ULID)));
+    assert_eq!((&lines[2]["total"], &lines[2]["tasks"][0]["id"]), (&json!(1), &json!(ULID)));
+    assert_eq!(with(&daemon, &["task", "list", "--follow", "--cursor", "abc"]).status, 2);
+}
+
+#[test]
+fn a_task_that_is_followed_is_shown_anew_when_it_changed_while_the_daemon_was_away() {
+    let args = ["task", "show", ULID, "--follow"];
+    let ran = with(&daemon_that_goes_away(), &[&args[..], &["--json"]].concat());
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let states: Vec<&Value> = lines.iter().map(|line| &line["task"]["status"]["state"]).collect();
+    assert_eq!(states, ["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
+    let ran = with(&daemon_that_goes_away(), &args);
+    assert!(ran.stdout.contains("\nworking\nTask\t"), "{}", ran.stdout);
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub struct Daemon {
     executable: PathBuf,
     home: PathBuf,
     process: Option<Process>,
+    ahead_ms: u64,
 }
 
 impl Daemon {
@@ -19,7 +20,7 @@ impl Daemon {
     /// Errors: it does not start; then what it said.
     pub fn start(executable: &Path, home: &Path) -> Result<Self, Problem> {
         let (executable, home) = (executable.to_owned(), home.to_owned());
-        let mut daemon = Self { executable, home, process: None };
+        let mut daemon = Self { executable, home, process: None, ahead_ms: 0 };
         daemon.start_again()?;
         Ok(daemon)
     }
@@ -66,11 +67,18 @@ impl Daemon {
         }
     }
 
+    /// Lets its wall clock be so many milliseconds ahead of the system's from its next start on. Only a debug build can do
+    /// that.
+    pub fn set_ahead(&mut self, ms: u64) {
+        self.ahead_ms = ms;
+    }
+
     /// Starts it again, after a stop or a kill. Errors: as [`Daemon::start`].
     pub fn start_again(&mut self) -> Result<(), Problem> {
         self.process = None;
         let arguments = [OsStr::new("--home"), self.home.as_os_str()];
-        let mut process = Process::start(&self.executable, "messagingd", &arguments)?;
+        let mut process =
+            Process::start_ahead(&self.executable, "messagingd", &arguments, self.ahead_ms)?;
         until("the daemon's hello", PATIENCE, || {
             if !process.is_running()? {
                 process.ended()?;

@@ -40,8 +40,21 @@ impl Process {
     ///
     /// Errors: what the system says.
     pub fn start(executable: &Path, program: &str, arguments: &[&OsStr]) -> Result<Self, Problem> {
+        Self::start_ahead(executable, program, arguments, 0)
+    }
+
+    /// The same, its wall clock so many milliseconds ahead of the system's. Only a debug build can do that.
+    ///
+    /// Errors: as [`start`](Self::start).
+    pub fn start_ahead(
+        executable: &Path,
+        program: &str,
+        arguments: &[&OsStr],
+        ahead_ms: u64,
+    ) -> Result<Self, Problem> {
         let mut child = Self::command(executable, program)
             .args(arguments)
+            .env(AHEAD, ahead_ms.to_string())
             .env(FOLLOW, std::process::id().to_string())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -131,6 +144,9 @@ fn listen(stderr: impl Read, words: &Mutex<Vec<String>>) {
         words.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 }
+
+/// How far a debug build's clock is ahead, ms.
+const AHEAD: &str = "MESSAGING_DEBUG_AHEAD_MS";
 
 /// A program that is started with this set ends when the process of this id does.
 const FOLLOW: &str = "MESSAGING_FOLLOW";

@@ -3,9 +3,10 @@
 //!
 //! [`judge`] decides for one envelope, by the grants this machine holds. [`holds`] keeps what waits for the person and
 //! carries out their answer; [`grants`] is what they set; [`signers`] signs anew what a removed device of theirs had
-//! said; [`sync`] tells their other devices. [`sentences`] says what an act will mean before it is done.
+//! said; [`sync`] tells their other devices and [`cards`] the others. [`sentences`] says what an act will mean before it is done.
 
 pub(crate) mod answers;
+pub(crate) mod cards;
 pub(crate) mod grants;
 pub(crate) mod holds;
 mod sentences;

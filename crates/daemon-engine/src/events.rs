@@ -222,10 +222,10 @@ log_events! {
     InboundHeld "inbound.held" Info { device: MachineId }
     /// An ask that waits cannot be shown to the person: what is kept of it is damaged.
     HeldDamaged "held.damaged" Error { device: MachineId }
-    /// An envelope was refused because this build has no place for it.
-    InboundNotYet "inbound.not_yet" Info { device: MachineId, kind: &'static str }
     /// A grant from another device of the person was not taken.
     GrantSkipped "grant.skipped" Warn { device: MachineId, code: Code }
+    /// Another person's card was not kept.
+    CardSkipped "card.skipped" Debug { device: MachineId, code: Code }
     /// Grants of a removed device were signed anew; `lapsed` counts those of which a part waits for the person.
     GrantsResigned "grant.resigned" Info { kept: u64, lapsed: u64 }
     /// A sent envelope ended without being relayed.

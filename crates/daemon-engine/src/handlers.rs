@@ -7,6 +7,7 @@
 
 mod admit;
 mod agents;
+mod card;
 mod channel;
 mod contact;
 mod contacts;

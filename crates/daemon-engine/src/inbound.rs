@@ -7,7 +7,6 @@
 mod file;
 mod judge;
 mod line;
-mod not_yet;
 mod release;
 mod task;
 mod waiting;

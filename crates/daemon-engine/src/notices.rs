@@ -75,6 +75,13 @@ pub(crate) fn request(
     file(engine, work, row)
 }
 
+/// The person answered what waited for them: they have seen the notice of it.
+///
+/// What ended without them, as an ask that expired, stays told.
+pub(crate) fn answered(work: &mut Work<'_, '_>, id: &Ulid) -> Result<(), StoreError> {
+    notices::ack(work.tx, &format!("r_{id}"), work.now.wall).map(drop)
+}
+
 /// What the person is warned of. `source` makes the id: `a_<source>`.
 pub(crate) struct Alert {
     pub(crate) source: String,
@@ -176,8 +183,8 @@ fn as_of_now(engine: &DaemonEngine, mut device: NoticeDevice) -> NoticeDevice {
 }
 
 /// The person's counts.
-pub(crate) fn counts(view: &View<'_>) -> Result<Counts, StoreError> {
-    Ok(Counts { unread: chats::unread(view)?, requests: notices::requests(view)? })
+pub(crate) fn counts(view: &View<'_>, now: Ms) -> Result<Counts, StoreError> {
+    Ok(Counts { unread: chats::unread(view)?, requests: notices::requests(view, now)? })
 }
 
 /// The start of a message that a notice shows, UTF-16 units.

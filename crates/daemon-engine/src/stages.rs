@@ -10,6 +10,7 @@ use messaging_core::stage::{Stage, Track};
 use messaging_store::StoreError;
 
 use crate::chats;
+use crate::consent::cards;
 use crate::engine::DaemonEngine;
 use crate::store::sent::{self, Step};
 use crate::subscriptions;
@@ -49,8 +50,10 @@ pub(crate) fn advance(
     requester::delivery(engine, work, &row)
 }
 
-/// Ends what the relay took and nobody received in time. Whoever has only just come back may still hear otherwise: nothing is
-/// concluded before the relay had a while to deliver what it holds.
+/// Ends what the relay took and nobody received in time, and what waited for a person who did not answer in time.
+///
+/// Whoever has only just come back may still hear otherwise: nothing is concluded before the relay had a while to deliver
+/// what it holds.
 pub(crate) fn expire(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     if !engine.link.has_listened(work.mono(), LISTEN_MS) {
         return Ok(());
@@ -73,7 +76,13 @@ pub(crate) fn receipt(
     match sent::get(work.tx, &receipt.reference)? {
         Some(row) if row.to_device == *from => {}
         Some(_) => return Ok(false),
-        None => return chats::receipt(engine, work, from, receipt),
+        None => {
+            let known = chats::receipt(engine, work, from, receipt)?;
+            if known {
+                cards::rejected(engine, work, from, receipt.code)?;
+            }
+            return Ok(known);
+        }
     }
     let stage = match receipt.stage {
         ReceiptStage::Delivered => Stage::Delivered,
@@ -83,6 +92,7 @@ pub(crate) fn receipt(
         ReceiptStage::Rejected => Stage::Rejected,
     };
     advance(engine, work, &receipt.reference, stage, receipt.code)?;
+    cards::rejected(engine, work, from, receipt.code)?;
     Ok(true)
 }
 

@@ -6,6 +6,7 @@
 
 pub(crate) mod ancestry;
 pub(crate) mod archive;
+pub(crate) mod cards;
 pub(crate) mod channels;
 mod columns;
 pub(crate) mod copies;

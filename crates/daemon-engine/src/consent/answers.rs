@@ -2,7 +2,7 @@
 //! Spec: §6.9 "Holds", D1.7 rows 30 to 32, D3.11
 //!
 //! Everything that an answer does is one turn: the grant and its sync, the held row gone, the item or the task in, the
-//! receipt on its way. A crash leaves a request held or answered, never both.
+//! receipt on its way, the notice of it seen. A crash leaves a request held or answered, never both.
 
 use messaging_core::code::Code;
 use messaging_core::consent::{
@@ -21,10 +21,10 @@ use super::{chain_persons, grants, judge, policy};
 use crate::engine::DaemonEngine;
 use crate::inbound::{self, Released};
 use crate::realm::is_person;
-use crate::receipts;
 use crate::store::held::{self, HeldRow};
 use crate::store::suggestions::{self, SuggestionRow};
 use crate::work::{Halt, Step, Work};
+use crate::{notices, receipts};
 
 /// What an answer is about.
 pub(crate) enum Answered {
@@ -76,6 +76,7 @@ pub(crate) fn answer(
     let (person, rows) = match find(work.tx, id, answer, all, now)? {
         Answered::Suggestion(row) => {
             suggestions::delete(work.tx, &row.id)?;
+            notices::answered(work, &row.id)?;
             return Ok(vec![row.id]);
         }
         Answered::Asks { person, rows } => (person, rows),
@@ -130,6 +131,7 @@ fn settle(
         Answer::Decline | Answer::Block | Answer::Accept => None,
     };
     held::delete(work.tx, row)?;
+    notices::answered(work, &row.id)?;
     let sender = engine.realm.member(&row.device);
     if !sender.is_some_and(|member| is_person(&member.person, &row.person)) {
         // The sender left: nobody is told.

@@ -8,7 +8,7 @@ use messaging_core::ids::PersonId;
 use messaging_core::limits::GRANTS_PER_PERSON;
 use messaging_store::StoreError;
 
-use super::{sentences, sync};
+use super::{cards, sentences, sync};
 use crate::engine::DaemonEngine;
 use crate::notices::{self, Alert};
 use crate::store::grants;
@@ -45,7 +45,7 @@ pub(crate) fn prepare(
     Ok(draft.sign(&ready.keys.identity.signing)?)
 }
 
-/// Keeps a grant that was prepared in this turn, and tells the person's other devices.
+/// Keeps a grant that was prepared in this turn, and tells the person's other devices, and whomever it is about.
 pub(crate) fn keep(
     engine: &mut DaemonEngine,
     work: &mut Work<'_, '_>,
@@ -53,7 +53,8 @@ pub(crate) fn keep(
 ) -> Result<(), StoreError> {
     grants::put(work.tx, grant)?;
     grants::reviewed(work.tx, grant)?;
-    sync::tell(engine, work, Sync::Grant, std::slice::from_ref(grant))
+    sync::tell(engine, work, Sync::Grant, std::slice::from_ref(grant))?;
+    cards::tell_about(engine, work, &grant.subject)
 }
 
 /// Sends what this device dated ahead again when its time has come: until then the others took it for one from the future.

@@ -4,13 +4,13 @@
 //! Whenever the verified view changes, and whenever the link comes up, every grant whose signer is no current device of
 //! the person is signed anew by this one. Several devices may do so at once: the merge settles it.
 
-use messaging_core::consent::{Resigned, VerifiedGrant, resign, sign_lapse};
+use messaging_core::consent::{Resigned, Subject, VerifiedGrant, resign, sign_lapse};
 use messaging_core::conv::Sync;
 use messaging_core::ids::PersonId;
 use messaging_core::time::Ms;
 use messaging_store::StoreError;
 
-use super::{counts, sync};
+use super::{cards, counts, sync};
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
 use crate::store::grants::{self, Lapsed, LapsedLevels};
@@ -27,26 +27,30 @@ pub(crate) fn tend(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result
         // of each is told to all of them again, so that they come to the same.
         grants::tell_all_again(work.tx)?;
     }
-    let again = sign_anew(engine, work)?;
+    let (again, about) = sign_anew(engine, work)?;
     if !again.is_empty() {
         sync::tell(engine, work, Sync::Grant, &again)?;
+    }
+    for subject in &about {
+        cards::tell_about(engine, work, subject)?;
     }
     snapshots(engine, work)
 }
 
-/// Signs anew what a device said that the person removed. Returns what is to be told.
+/// Signs anew what a device said that the person removed. Returns what is to be told, and about whom something changed.
 fn sign_anew(
     engine: &DaemonEngine,
     work: &mut Work<'_, '_>,
-) -> Result<Vec<VerifiedGrant>, StoreError> {
-    let Ok(ready) = engine.ready() else { return Ok(Vec::new()) };
+) -> Result<(Vec<VerifiedGrant>, Vec<Subject>), StoreError> {
+    let Ok(ready) = engine.ready() else { return Ok(Default::default()) };
     let own = PersonId::from(&ready.me.person);
     let orphans: Vec<VerifiedGrant> =
         grants::all(work.tx)?.into_iter().filter(|grant| !counts(engine, &own, grant)).collect();
     if orphans.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Default::default());
     }
-    let (mut again, mut kept, mut lapsed) = (Vec::new(), 0, 0);
+    let (mut again, mut about) = (Vec::new(), Vec::new());
+    let (mut kept, mut lapsed) = (0, 0);
     for orphan in orphans {
         // A clock that is behind the grant's time signs it at that time.
         let at = work.wall().max(orphan.ts);
@@ -68,6 +72,7 @@ fn sign_anew(
             }
         }
         lapsed += u64::from(!levels.is_empty());
+        about.push(orphan.subject.clone());
         if gone || !levels.is_empty() {
             // Also of a clear, of which nothing waits: what it withdrew must not come back.
             let said = LapsedLevels { ts: orphan.ts, id: orphan.id, levels };
@@ -76,7 +81,7 @@ fn sign_anew(
         }
     }
     work.log(LogEvent::GrantsResigned { kept, lapsed });
-    Ok(again)
+    Ok((again, about))
 }
 
 /// Sends every grant to each of the person's devices that was never sent them, or not for so long that what it was sent

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use messaging_core::consent::{Relation, card_can};
 use messaging_core::ids::{PersonId, RosterPerson};
 use messaging_core::peer_text::PeerText;
 use messaging_core::presence::{Activity, PresenceText, Tier};
@@ -11,12 +12,12 @@ use messaging_ipc::line::LINE_BYTES;
 use messaging_ipc::params::Nothing;
 use messaging_ipc::results::session::Contacts;
 use messaging_ipc::scalars::True;
-use messaging_ipc::shapes::{
-    Ask, Can, DirectoryEntry, Reach, ReachSource, SessionState, SessionTier,
-};
+use messaging_ipc::shapes::{DirectoryEntry, Reach, ReachSource, SessionState, SessionTier};
+use messaging_store::StoreError;
 
 use super::{Answer, Call, Handled};
 use crate::chats;
+use crate::consent::cards;
 use crate::directory::{self, Known};
 use crate::engine::DaemonEngine;
 use crate::history;
@@ -38,14 +39,20 @@ pub(super) fn list(
         .iter()
         .filter_map(|room| room.person.as_ref().map(PersonId::as_str))
         .collect();
+    let carded = cards::persons(engine, work.tx)?;
+    let carded: BTreeSet<&str> = carded.iter().map(PersonId::as_str).collect();
+    let named = |person: &&RosterPerson| {
+        written.contains(person.as_str()) || carded.contains(person.as_str())
+    };
     let shown = known.iter().map(|session| &session.member.person);
     let with = ready.roster.members().map(|member| &member.person);
-    let others: BTreeSet<&RosterPerson> = shown
-        .chain(with.filter(|person| written.contains(person.as_str())))
-        .filter(|person| **person != ready.me.person)
-        .collect();
+    let others: BTreeSet<&RosterPerson> =
+        shown.chain(with.filter(named)).filter(|person| **person != ready.me.person).collect();
     let changes = history::last_changes(history::stays(ready.roster).values());
-    let reach = others.into_iter().map(|person| reach(person, &changes, work.wall())).collect();
+    let reach = others
+        .into_iter()
+        .map(|person| reach(engine, work, person, &changes))
+        .collect::<Result<_, _>>()?;
     let entries = fitting(known.iter().map(entry));
     Ok(Answer::Now(Contacts { entries, conversations, reach }))
 }
@@ -97,16 +104,22 @@ fn entry(known: &Known<'_>) -> DirectoryEntry {
     }
 }
 
-/// What a person of the same organisation accepts unless they say otherwise.
-pub(super) fn reach(person: &RosterPerson, changes: &BTreeMap<RosterPerson, Ms>, now: Ms) -> Reach {
+/// What a person says this one may send them; without a card, what somebody of the same organisation accepts by default.
+pub(super) fn reach(
+    engine: &DaemonEngine,
+    work: &Work<'_, '_>,
+    person: &RosterPerson,
+    changes: &BTreeMap<RosterPerson, Ms>,
+) -> Result<Reach, StoreError> {
+    let now = work.wall();
     let recent = |at: &Ms| now.since(*at) < CHANGE_SHOWN_MS;
-    Reach {
-        person: person.into(),
-        can: Can { chat: true, agent_mail: true, ask: Ask::Request, trusted_until: None },
-        source: ReachSource::Default,
-        at: None,
-        devices_changed_at: changes.get(person).copied().filter(recent),
-    }
+    let id = PersonId::from(person);
+    let (can, source, at) = match cards::says(engine, work.tx, &id, now)? {
+        Some((can, at)) => (can, ReachSource::Card, Some(at)),
+        None => (card_can(Relation::Org, None, now), ReachSource::Default, None),
+    };
+    let devices_changed_at = changes.get(person).copied().filter(recent);
+    Ok(Reach { person: id, can, source, at, devices_changed_at })
 }
 
 /// Conversations of one answer.

@@ -12,11 +12,11 @@ use messaging_ipc::scalars::SessionKey;
 use messaging_store::StoreError;
 use serde_json::Value;
 
-use super::later::{card, directory, wake};
+use super::later::{directory, wake};
 use super::{
-    Answer, Call, Handled, agents, channel, contact, contacts, conv, daemon, device, events, grant,
-    identity, inbox, item, mail, msg, no_session, notice, people, person, request, screen, search,
-    sent, session, task, team,
+    Answer, Call, Handled, agents, card, channel, contact, contacts, conv, daemon, device, events,
+    grant, identity, inbox, item, mail, msg, no_session, notice, people, person, request, screen,
+    search, sent, session, task, team,
 };
 use crate::engine::DaemonEngine;
 use crate::input::{ConnId, Tier};

@@ -51,7 +51,6 @@ later_methods! {
         DeviceLoginCancel login_cancel,
         DeviceApprove approve,
     }
-    card { CardGet get, }
     identity {
         IdentityReplacePreview replace_preview,
         IdentityReplace replace,

@@ -46,7 +46,7 @@ pub(super) fn list(
     let rows = rows::newest(work.tx, limit)?;
     let view = |row| notices::view(engine, work.tx, row, params.lines);
     let listed = rows.into_iter().map(view).collect::<Result<Vec<_>, _>>()?;
-    Ok(Answer::Now(Notices { notices: listed, counts: notices::counts(work.tx)? }))
+    Ok(Answer::Now(Notices { notices: listed, counts: notices::counts(work.tx, work.wall())? }))
 }
 
 /// Marks notices seen. A request that one was about still waits.

@@ -72,7 +72,7 @@ pub(super) fn get(
     let detail = PersonDetail {
         person: person(engine, &found),
         devices,
-        reach: (!own).then(|| contacts::reach(&found, &last, now)),
+        reach: (!own).then(|| contacts::reach(engine, work, &found, &last)).transpose()?,
         grant: granted(engine, work, &PersonId::from(&found))?,
         device_changes: (!own).then(|| changes(&stays, now)),
     };

@@ -20,11 +20,10 @@ use messaging_core::verify::Verified;
 use messaging_store::StoreError;
 use serde_json::Value;
 
-use super::{line, not_yet, task};
+use super::{line, task};
 use crate::consent::holds::{self, Asked};
-use crate::consent::{chain_persons, judge, sync};
+use crate::consent::{cards, chain_persons, judge, sync};
 use crate::engine::DaemonEngine;
-use crate::events::LogEvent;
 use crate::outbound::Target;
 use crate::store::inbox::{self, InboxRow, ItemKind};
 use crate::store::sessions::{self, SessionRow};
@@ -95,14 +94,11 @@ pub(super) fn file(
                 sync::receive(engine, work, envelope, grants)?;
                 Ok(Ok(()))
             }
+            // Whatever becomes of them, cards are answered with nothing.
+            Some(Meaning::Card(card)) => cards::receive(engine, work, envelope, card).map(Ok),
+            Some(Meaning::CardWanted) => cards::wanted(engine, work, envelope).map(Ok),
             // A roster realm has no message requests: everybody in it is of one team.
             Some(Meaning::Request { .. }) | None => Ok(Err(Code::InvalidRequest)),
-            Some(other) => {
-                if let Some(kind) = not_yet::refuses(&other) {
-                    work.log(LogEvent::InboundNotYet { device: envelope.from.device, kind });
-                }
-                Ok(Err(Code::Refused))
-            }
         },
     }
 }

@@ -21,6 +21,8 @@ pub(crate) const DIVERGENCE: &str = "divergence";
 pub(crate) const CHAT_SEQ: &str = "chat.seq";
 /// The number under which a channel was last deleted here.
 pub(crate) const CHAT_DELETED_SEQ: &str = "chat.deleted_seq";
+/// The number of the last card that was signed here.
+pub(crate) const CARD_SEQ: &str = "card.seq";
 /// The last roster entry whose change of the person's devices was told.
 pub(crate) const DEVICE_CURSOR: &str = "notice.deviceCursor";
 /// Since when this machine's keys are missing, while they are.

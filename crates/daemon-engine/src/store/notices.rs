@@ -105,11 +105,12 @@ pub(crate) fn forget_room(tx: &mut Tx<'_>, room: &RoomKey) -> Result<(), StoreEr
     Ok(())
 }
 
-/// How many requests wait for the person: asks, message requests and suggestions.
-pub(crate) fn requests(view: &View<'_>) -> Result<u64, StoreError> {
+/// How many requests wait for the person: asks and message requests that have not ended, and suggestions.
+pub(crate) fn requests(view: &View<'_>, now: Ms) -> Result<u64, StoreError> {
     let count = view.row(
-        "SELECT (SELECT count(*) FROM held) + (SELECT count(*) FROM contact_requests) + (SELECT count(*) FROM suggestions)",
-        (),
+        "SELECT (SELECT count(*) FROM held WHERE exp > ?1)
+           + (SELECT count(*) FROM contact_requests WHERE exp > ?1) + (SELECT count(*) FROM suggestions)",
+        params![now.as_i64()],
         |row| Columns::of(row).count(),
     )?;
     Ok(count.unwrap_or_default())

@@ -125,10 +125,11 @@ pub(crate) fn set_stage(
     Ok(())
 }
 
-/// What a relay took and nobody received before its time ran out, at or before `before`, the oldest first.
+/// What a relay took and nobody received, or what nobody answered, before its time ran out, at or before `before`, the
+/// oldest first.
 pub(crate) fn overdue(view: &View<'_>, before: Ms, limit: usize) -> Result<Vec<Ulid>, StoreError> {
     view.rows(
-        "SELECT id FROM sent WHERE settled_at IS NULL AND stage = 'relayed' AND exp <= ?1 ORDER BY exp LIMIT ?2",
+        "SELECT id FROM sent WHERE settled_at IS NULL AND stage IN ('relayed', 'held') AND exp <= ?1 ORDER BY exp LIMIT ?2",
         params![before.as_i64(), i64::try_from(limit).unwrap_or(i64::MAX)],
         |row| Columns::of(row).value(),
     )

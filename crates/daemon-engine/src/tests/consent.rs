@@ -3,7 +3,9 @@
 
 mod answers;
 mod asks;
+mod cards;
 mod devices;
+mod faults;
 mod grants;
 
 use serde_json::{Value, json};

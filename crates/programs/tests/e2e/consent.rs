@@ -348,3 +348,60 @@ fn in_a_team_nobody_has_to_ask_for_leave_to_write() {
     let off = alice.json(&["grant", "discoverable", "off", "--yes"]);
     assert_eq!(off["grant"]["discoverable"], false);
 }
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_held_task_that_nobody_answers_ends_at_its_expiry() {
+    const DAYS_MS: u64 = 8 * 86_400_000;
+    let house = House::new();
+    let (alice, mut bob, _api) = strangers(&house);
+    let sent = alice.json(&["task", "send", "bob/api@desk", "Build it."]);
+    let (id, task) = (sent["envelopeId"].as_str().unwrap(), sent["taskId"].as_str().unwrap());
+    assert_eq!(requests(&bob, 1), [id]);
+    bob.stop();
+    bob.daemon().set_ahead(DAYS_MS);
+    bob.start();
+    assert!(waiting(&bob).is_empty());
+    assert_eq!(bob.json(&["notices"])["counts"]["requests"], 0);
+    for answer in ["once", "always", "decline", "block"] {
+        let args = ["request", answer, id, "--yes"];
+        assert_eq!(bob.fails(&args), failure(6, "not_found"), "{answer}");
+    }
+    assert_eq!(bob.json(&["grant", "list"])["grants"], json!([]));
+    // Whoever asked was told nothing: their own clock ends it there.
+    let shown = alice.json(&["task", "show", task])["task"].clone();
+    assert_eq!(
+        (&shown["status"]["state"], &shown["delivery"]["stage"]),
+        (&json!("TASK_STATE_SUBMITTED"), &json!("held"))
+    );
+}
+
+#[test]
+fn what_a_person_takes_is_on_their_card() {
+    let house = House::new();
+    let (alice, bob, _api) = strangers(&house);
+    let reach = |of: &str| alice.json(&["people", "show", of])["reach"].clone();
+    assert_eq!(
+        (&reach("bob")["source"], &reach("bob")["can"]["ask"]),
+        (&json!("default"), &json!("request"))
+    );
+    bob.ok(&["grant", "set", "alice", "--ask", "no", "--agent-mail", "blocked", "--yes"]);
+    wait("a card", || (reach("bob")["source"] == "card").then_some(()));
+    let can = reach("bob")["can"].clone();
+    assert_eq!(can, json!({"chat": true, "agentMail": false, "ask": "no"}));
+    let shown = alice.ok(&["people", "show", "bob"]);
+    assert!(shown.contains("requests refused") && !shown.contains("by default"), "{shown}");
+    // A block is not announced; what is refused drops the card.
+    bob.ok(&["grant", "block", "alice", "--yes"]);
+    alice.ok(&["send", "bob", "hello?"]);
+    wait("no card", || (reach("bob")["source"] == "default").then_some(()));
+    assert_eq!(
+        alice.json(&["contact", "card", "bob"])["sent"],
+        false,
+        "it was asked for by itself"
+    );
+    bob.ok(&["grant", "unblock", "alice", "--yes"]);
+    wait("a card again", || (reach("bob")["source"] == "card").then_some(()));
+    assert_eq!(bob.json(&["contact", "card", "alice"])["sent"], true);
+    assert_eq!(bob.fails(&["contact", "card", "carol"]), failure(6, "not_found"));
+}

@@ -357,3 +357,123 @@ fn what_waits_is_listed_unopened_and_what_is_damaged_can_be_declined() {
     assert_eq!(town.stage(&damaged), "rejected declined");
     assert_eq!(town.requests(1).len(), 1);
 }
+
+/// Carol's agent asked Alice's, which hands the task on to Bob's, where it waits. Gives the request's id and the task's.
+fn handed_on(town: &mut Town, after_ms: u64) -> (String, String) {
+    town.try_says(0, "carol", json!({"ask": "open"})).unwrap();
+    let carol = town.bench.session(2, "api", json!({}));
+    let params = json!({"to": "alice/api", "kind": "task", "parts": [{"text": "build it"}]});
+    let sent = town.bench.ask(&carol, "msg.send", params).unwrap()["results"][0].clone();
+    town.bench.advance(1_000);
+    town.bench.skip(after_ms);
+    town.bench.advance(30_000);
+    let on = json!({"taskId": sent["taskId"]});
+    let params =
+        json!({"to": "bob/web", "kind": "task", "parts": [{"text": "build it"}], "onBehalfOf": on});
+    let sent = town.bench.ask(&town.alice, "msg.send", params).unwrap()["results"][0].clone();
+    town.bench.advance(1_000);
+    let word = |name: &str| sent[name].as_str().unwrap().to_owned();
+    let (id, task) = (word("envelopeId"), word("taskId"));
+    assert_eq!(town.stage(&id), "held");
+    assert_eq!(town.requests(1)[0]["chain"]["depth"], 2);
+    (id, task)
+}
+
+/// What became of a held task that was let in when its chain held no longer.
+fn refused_at_the_release(town: &mut Town, id: &str, task: &str, code: &str) {
+    let get = json!({"taskId": task});
+    assert_eq!(town.answer(id, "always").unwrap(), json!([id]), "it counts as answered");
+    assert_eq!(town.stage(id), format!("rejected {code}"));
+    assert!(town.texts().is_empty() && town.requests(1).is_empty());
+    assert_eq!(town.bench.ask(&town.bob, "task.get", get.clone()).unwrap_err(), "not_found");
+    let record = town.bench.ask(&town.alice, "task.get", get).unwrap();
+    assert_eq!(record["task"]["status"]["state"], "TASK_STATE_REJECTED");
+    assert_eq!(record["task"]["delivery"]["code"], code);
+    assert_eq!(town.grants(1)["grants"][0]["ask"], "open", "what the answer said stays said");
+}
+
+#[test]
+fn a_held_task_whose_chain_lost_a_signer_is_refused_when_it_is_let_in() {
+    let mut town = Town::of(&THREE);
+    let (id, task) = handed_on(&mut town, 0);
+    remove(&mut town.bench, 2);
+    refused_at_the_release(&mut town, &id, &task, "not_member");
+}
+
+#[test]
+fn a_held_task_whose_chain_ended_is_refused_when_it_is_let_in() {
+    const DAY_MS: u64 = 86_400_000;
+    let mut town = Town::of(&THREE);
+    let (id, task) = handed_on(&mut town, 4 * DAY_MS);
+    // Carol's grant ends before the envelope does that was handed on.
+    town.bench.skip(4 * DAY_MS);
+    town.bench.advance(30_000);
+    assert_eq!(town.requests(1).len(), 1);
+    refused_at_the_release(&mut town, &id, &task, "expired");
+}
+
+#[test]
+fn an_ask_that_nobody_answers_ends_on_both_sides_by_the_clock_alone() {
+    let mut town = Town::new();
+    let mail = town.writes("may I?");
+    let (request, task) = town.asks("build it");
+    let told = town.bench.receipts(1, 0).len();
+    town.restart(1);
+    assert_eq!(town.requests(1).len(), 2, "what waits outlives a restart");
+    town.bench.skip(TTL_MS - 120_000);
+    town.bench.advance(60_000);
+    assert_eq!(town.requests(1).len(), 2);
+    town.bench.advance(20 * 60_000);
+    assert!(town.requests(1).is_empty());
+    let notices = town.bench.call(1, CONN, "notice.list", json!({})).unwrap();
+    assert_eq!(notices["counts"]["requests"], 0);
+    for id in [&mail, &request] {
+        assert_eq!(town.answer(id, "once").unwrap_err(), "not_found");
+        assert_eq!(town.stage(id), "expired");
+    }
+    let record = town.bench.ask(&town.alice, "task.get", json!({"taskId": task})).unwrap();
+    assert_eq!(record["task"]["status"]["state"], "TASK_STATE_FAILED");
+    let said = &record["task"]["status"]["message"]["parts"][0]["text"];
+    assert_eq!(said, "delivery failed: expired");
+    assert!(town.texts().is_empty());
+    assert_eq!(town.bench.receipts(1, 0).len(), told, "nothing is sent");
+}
+
+/// The notices of requests that Bob has not seen.
+fn asks_told(town: &mut Town) -> Vec<String> {
+    let list = town.bench.call(1, CONN, "notice.list", json!({})).unwrap();
+    let asks = list["notices"].as_array().unwrap().iter();
+    let asks = asks.filter(|notice| notice["category"] == "request");
+    asks.map(|notice| notice["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_was_answered_is_no_news_any_more() {
+    for answer in ["once", "always", "decline", "block"] {
+        let mut town = Town::new();
+        let (first, second) = (town.writes("one"), town.writes("two"));
+        assert_eq!(asks_told(&mut town), [format!("r_{second}"), format!("r_{first}")]);
+        town.answer(&first, answer).unwrap();
+        assert_eq!(asks_told(&mut town), [format!("r_{second}")], "{answer}");
+        town.restart(1);
+        assert_eq!(asks_told(&mut town), [format!("r_{second}")], "{answer}");
+        town.answer_all(&second, answer, true).unwrap();
+        assert!(asks_told(&mut town).is_empty(), "{answer}");
+    }
+    // What ended without the person stays told: they have not seen it.
+    let mut town = Town::new();
+    let (id, task) = town.asks("build it");
+    town.bench.ask(&town.alice, "task.cancel", json!({"taskId": task})).unwrap();
+    town.bench.advance(1_000);
+    assert!(town.requests(1).is_empty());
+    assert_eq!(asks_told(&mut town), [format!("r_{id}")]);
+    // A suggestion that was dismissed is no news either.
+    let mut town = Town::new();
+    let suggest =
+        json!({"to": "bob", "parts": [{"text": "x"}], "request": {"contact": "dan@example.org"}});
+    let sent = town.bench.ask(&town.bob, "msg.send", suggest).unwrap();
+    let id = sent["results"][0]["messageId"].as_str().unwrap().to_owned();
+    assert_eq!(asks_told(&mut town), [format!("r_{id}")]);
+    town.answer(&id, "decline").unwrap();
+    assert!(asks_told(&mut town).is_empty());
+}

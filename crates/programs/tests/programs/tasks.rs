@@ -192,7 +192,7 @@ fn a_list_that_is_followed_prints_each_change_once_and_goes_on_when_the_daemon_w
     let args = ["task", "list", "--follow", "--role", "mine", "--state", "submitted"];
     let daemon = daemon_that_goes_away();
     let ran = with(&daemon, &args);
-    assert_eq!(ran.status, 4, "{ran:?}");
+    assert_eq!(ran.status, 5, "{ran:?}");
     let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|row| row.split('\t').collect()).collect();
     // A task that was shown is followed out of the states that were asked for.
     let states: Vec<&str> = rows.iter().map(|row| row[1]).collect();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use messaging_client::{Client, Events, Place, Socket};
+use messaging_core::code::Code;
 use messaging_ipc::call::Call;
 use serde_json::Value;
 
@@ -14,6 +15,7 @@ use crate::environment::Environment;
 use crate::fault::Fault;
 use crate::progress;
 use crate::prompt;
+use crate::remedy;
 use crate::render;
 use crate::screen::Screen;
 
@@ -162,7 +164,11 @@ pub(crate) struct Link<'a> {
 impl Link<'_> {
     /// Calls a method.
     pub(crate) async fn call<C: Call>(&self, params: &C::Params) -> Result<C::Result, Fault> {
-        self.timed(C::METHOD.name(), self.client.call::<C>(params)).await
+        let called = self.timed(C::METHOD.name(), self.client.call::<C>(params)).await;
+        called.map_err(|fault: Fault| match remedy::when_not_found(C::METHOD) {
+            Some(remedy) if fault.code == Code::NotFound => fault.next(remedy),
+            _ => fault,
+        })
     }
 
     /// Calls a method by its name.

@@ -2,6 +2,7 @@
 //! Spec: D7.4 (CLI column)
 
 use messaging_core::code::Code;
+use messaging_ipc::methods::Method;
 
 /// The next step after a failure, a sentence without its `Next: `.
 pub(crate) const fn of(code: Code) -> &'static str {
@@ -52,9 +53,46 @@ pub(crate) const fn of(code: Code) -> &'static str {
     }
 }
 
+/// The next step when a call found nothing under the name or id that it was given: where the right one can be seen.
+pub(crate) const fn when_not_found(method: Method) -> Option<&'static str> {
+    Some(match method {
+        Method::PeopleGet | Method::CardGet => "see who is in the team with `messaging team list`.",
+        Method::GrantSet
+        | Method::GrantSetPreview
+        | Method::GrantList
+        | Method::PersonSend
+        | Method::ConvRead
+        | Method::ConvMarkRead
+        | Method::Search
+        | Method::ChannelCreate
+        | Method::ChannelInvite
+        | Method::ChannelRemove
+        | Method::ChannelLeave => {
+            "see who is in the team with `messaging team list`, and your channels with `messaging channel list`."
+        }
+        Method::RequestAnswer | Method::RequestAnswerPreview => "check `messaging request list`.",
+        Method::TaskGet | Method::TaskCancel | Method::TaskUpdate => "check `messaging task list`.",
+        Method::AgentsRead => "check `messaging agents`.",
+        Method::ItemRead | Method::InboxGet | Method::InboxAck => {
+            "check `messaging inbox --all` and `messaging sent`."
+        }
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_found_is_looked_up_where_it_is_listed() {
+        for method in Method::ALL {
+            let Some(remedy) = when_not_found(*method) else { continue };
+            assert!(remedy.ends_with('.') && remedy.contains("`messaging "), "{remedy}");
+        }
+        assert_eq!(when_not_found(Method::TaskGet), Some("check `messaging task list`."));
+        assert_eq!(when_not_found(Method::DaemonStatus), None);
+    }
 
     #[test]
     fn every_remedy_is_a_sentence() {

@@ -54,7 +54,12 @@ impl Request {
             text: Some(text.clone()),
             suggestion: self.suggestion,
         };
-        if !link.call::<call::ContactRequestPreview>(&look).await?.found {
+        let preview = link.call::<call::ContactRequestPreview>(&look).await;
+        let preview = preview.map_err(|fault| match fault.code {
+            Code::InvalidRequest => fault.next("write to them with `messaging dm <person>`."),
+            _ => fault,
+        })?;
+        if !preview.found {
             return Err(Fault::new(
                 Code::NotFound,
                 "no Messaging user with that email accepts requests",

@@ -2,6 +2,7 @@
 //! Spec: D6.4, D1.8, §6.9
 
 use clap_complete::ArgValueCompleter;
+use messaging_core::code::Code;
 use messaging_core::ids::Ulid;
 use messaging_ipc::call;
 use messaging_ipc::params::consent::{Answer, AnswerRequest};
@@ -129,7 +130,11 @@ impl Which {
     async fn answer(self, context: &Context, answer: Answer, done: &str) -> Result<Report, Fault> {
         let params = AnswerRequest { id: self.id, answer, all: self.all };
         let link = context.connect().await?;
-        let preview = link.call::<call::RequestAnswerPreview>(&params).await?;
+        let preview = link.call::<call::RequestAnswerPreview>(&params).await;
+        let preview = preview.map_err(|fault| match fault.code {
+            Code::InvalidRequest => fault.next("see what it is with `messaging request show`."),
+            _ => fault,
+        })?;
         if !context.confirm(&preview.sentence).await? {
             return Ok(Report::declined());
         }

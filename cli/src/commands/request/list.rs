@@ -34,7 +34,11 @@ impl List {
         for request in &waiting.requests {
             table.row(row(context, request));
         }
-        Ok(Report::of(&waiting, table.render(&context.screen)))
+        let report = Report::of(&waiting, table.render(&context.screen));
+        if waiting.requests.is_empty() || !context.screen.tty {
+            return Ok(report);
+        }
+        Ok(report.noting("Look at one with `messaging request show <id>`; answer with once, always, decline or block."))
     }
 }
 

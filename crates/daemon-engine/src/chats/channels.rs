@@ -83,7 +83,11 @@ pub(crate) fn invite(
     let held = held(work, local)?;
     let persons = listed(persons.to_vec())?;
     all_in_team(engine, &persons)?;
-    let (record, added) = held.record.invite(&own, &persons)?;
+    let (record, added) =
+        held.record.invite(&own, &persons).map_err(|failure| match failure.code {
+            Code::Forbidden => Halt::refused(Code::Forbidden, "you are no member of this channel"),
+            _ => Refusal::field("persons", "a channel has at most 32 persons").into(),
+        })?;
     if added.len() != persons.len() {
         return Err(Refusal::field("persons", "one of them is a member").into());
     }
@@ -121,7 +125,17 @@ pub(crate) fn remove(
         return Err(Halt::refused(Code::NotFound, "you are no member of this channel"));
     }
     let persons = listed(persons.to_vec())?;
-    let record = held.record.remove(&own, admin, &persons)?;
+    let record =
+        held.record.remove(&own, admin, &persons).map_err(|failure| match failure.code {
+            Code::Forbidden => Halt::refused(
+                Code::Forbidden,
+                "only the channel's creator and the team's admins remove somebody",
+            ),
+            Code::NotFound => {
+                Halt::refused(Code::NotFound, "one of them is no member of the channel")
+            }
+            _ => Refusal::field("persons", "one leaves a channel oneself").into(),
+        })?;
     let targets = post::machines(engine, &held.record.persons);
     post::check_pace(engine, work, &targets)?;
     let change = work.ulid();

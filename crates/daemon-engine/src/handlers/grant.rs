@@ -42,7 +42,7 @@ pub(super) fn set(
     _: &Call,
     params: SetGrant,
 ) -> Handled<GrantSet> {
-    let (subject, levels) = said(work, params)?;
+    let (subject, levels) = said(engine, work, params)?;
     let grant = grants::prepare(engine, work, &subject, levels)?;
     grants::keep(engine, work, &grant)?;
     Ok(Answer::Now(GrantSet { grant: views::grant(work.tx, &grant)? }))
@@ -55,14 +55,14 @@ pub(super) fn set_preview(
     _: &Call,
     params: SetGrant,
 ) -> Handled<GrantPreview> {
-    let (subject, levels) = said(work, params)?;
+    let (subject, levels) = said(engine, work, params)?;
     let grant = grants::prepare(engine, work, &subject, levels)?;
     let sentence = views::sentence(work.tx, &grant.person, &grant, work.wall())?;
     Ok(Answer::Now(GrantPreview { sentence }))
 }
 
 /// What a call says, its trust as the end it means.
-fn said(work: &Work<'_, '_>, params: SetGrant) -> Step<(Subject, Levels)> {
+fn said(engine: &DaemonEngine, work: &Work<'_, '_>, params: SetGrant) -> Step<(Subject, Levels)> {
     let trusted_until = until(&params, work.wall())?;
     let levels = Levels {
         chat: params.chat,
@@ -71,7 +71,32 @@ fn said(work: &Work<'_, '_>, params: SetGrant) -> Step<(Subject, Levels)> {
         trusted_until,
         discoverable: params.discoverable,
     };
-    Ok((subject(work.tx, params.subject)?, levels))
+    let subject = subject(work.tx, params.subject)?;
+    fits(engine, &subject, &levels)?;
+    Ok((subject, levels))
+}
+
+/// Whether what is said can be said about a subject, in words for who said it. The grant's own rules say the same.
+fn fits(engine: &DaemonEngine, subject: &Subject, levels: &Levels) -> Step<()> {
+    match subject {
+        Subject::Channel(_) if levels.chat.is_some() => {
+            Err(field("chat", "lines are muted or refused by person, not by channel"))
+        }
+        Subject::Channel(_) if levels.trusted_until.is_some() => {
+            Err(field("trustedUntil", "a person is trusted, not a channel"))
+        }
+        Subject::Person(person) if engine.own().is_some_and(|(_, own)| own == *person) => {
+            if (Levels { discoverable: None, ..*levels }).is_empty() {
+                Ok(())
+            } else {
+                Err(field("subject", "you and your own agents need no leave"))
+            }
+        }
+        Subject::Channel(_) | Subject::Person(_) if levels.discoverable.is_some() => {
+            Err(field("discoverable", "only you yourself can be found"))
+        }
+        Subject::Channel(_) | Subject::Person(_) => Ok(()),
+    }
 }
 
 fn until(params: &SetGrant, now: Ms) -> Step<Option<Ms>> {

@@ -25,7 +25,7 @@ use crate::realm::Anchor;
 use crate::time::Ms;
 
 pub use checked::Checked;
-pub use glance::{Glance, signed_head};
+pub use glance::{Glance, signed_anchor, signed_head};
 pub(crate) use shape::{Encoding, Shape};
 pub use shape::{EnvelopeType, To};
 

@@ -9,7 +9,7 @@ mod named;
 mod ulid;
 
 pub use address::{Address, SessionAddress};
-pub use encoded::{EncKey, Hash, MachineId, Nonce12, Nonce32, Secret32Text, Sig};
+pub use encoded::{EncKey, Hash, MachineId, Nonce12, Nonce16, Nonce32, Secret32Text, Sig};
 pub use named::{
     AccountId, ChannelName, ClientKind, Email, HostId, HostedPerson, Label, PersonId, RelayUrl,
     Req, RosterPerson, ScopeLabel, SessionName, TeamName,

@@ -1,6 +1,8 @@
 //! Keys: signatures that a purpose bounds, key agreement, and a machine's identity.
 //! Spec: §2 "Signatures", §3, W4.2
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -117,6 +119,18 @@ impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PublicKey({})", self.id())
     }
+}
+
+/// A key in a form that two people can compare: twelve hex digits in three groups.
+///
+/// Spec: W3 "key fingerprint", R13
+#[must_use]
+pub fn fingerprint(key: &MachineId) -> String {
+    let jwk = serde_json::json!({"crv": "Ed25519", "kty": "OKP", "x": key});
+    // A key's text is canonical: it always canonicalizes.
+    let digest = jcs::canonical(&jwk).map(|text| text.digest()).unwrap_or_default();
+    let [a, b, c, d, e, f, ..] = digest;
+    format!("{a:02x}{b:02x}-{c:02x}{d:02x}-{e:02x}{f:02x}")
 }
 
 /// The text a signature covers: the prefix of its purpose, then the canonical text.
@@ -241,7 +255,6 @@ impl Identity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::format;
     use serde_json::json;
 
     fn point(hex: &str) -> MachineId {
@@ -254,6 +267,7 @@ mod tests {
     fn check_values_of_the_atlas() {
         let a = SigningKey::from_seed(&[1; 32]);
         assert_eq!(a.machine().as_str(), "iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w");
+        assert_eq!(fingerprint(a.machine()), "5030-d178-e665");
         let enc = EncSecret::from_bytes([0x11; 32]);
         assert_eq!(enc.public().as_str(), "e06Qm75__kTEZaIgA31gjuNYl9Me-XLwf3SJLLD3PxM");
     }

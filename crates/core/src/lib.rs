@@ -13,10 +13,14 @@
 //! [`domain`] signing prefixes, [`keys`] signatures and key agreement, [`random`] lent randomness.
 //! # Trust
 //! [`realm`] who is who, [`roster`] the team's chain, [`invite`], [`ticket`] and [`relay_auth`] the ways in.
+//! [`directory`] the other kind of realm: persons of an issuer, their devices, and the proofs of both; [`jws`] the
+//! issuer's tokens as texts.
 //! # Messages
 //! [`envelope`] the unit that travels, [`seal`] and [`verify`] its two ends, [`payload`], [`conv`] and [`meaning`] what it
 //! holds, [`receipt`] and [`stage`] how far it came, [`presence`] who is there, [`channel`] who is in it, [`a2a`] and
 //! [`task`] work, [`delegation`] and [`consent`] who may ask for it.
+//! # Hosts
+//! [`host_grant`] what a supervising host signs for a call or a session.
 //! # Guards
 //! [`secrets`] credentials that must not leave, [`loop_guard`] agents that answer each other without end, [`window`] the
 //! count behind it.
@@ -39,12 +43,15 @@ pub mod code;
 pub mod consent;
 pub mod conv;
 pub mod delegation;
+pub mod directory;
 pub mod domain;
 pub mod envelope;
+pub mod host_grant;
 pub mod ids;
 pub mod invite;
 pub mod jcs;
 pub mod json;
+pub mod jws;
 pub mod keys;
 pub mod limits;
 pub mod loop_guard;

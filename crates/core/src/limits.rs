@@ -118,6 +118,10 @@ pub const DEVICES_PER_PERSON: usize = 10;
 pub const LOG_ENTRY_BYTES: usize = 16_384;
 /// Largest keys statement, bytes of JCS. §15.4
 pub const KEYS_STATEMENT_BYTES: usize = 1_024;
+/// Longest life of a binding token, s. §15.2
+pub const JELLY_TOKEN_LIFE_S: u64 = 900;
+/// A live token may be issued this far ahead, ms. §15.2
+pub const JELLY_IAT_AHEAD_MS: u64 = 60_000;
 /// Life of a link request, ms. §15.3
 pub const LINK_TTL_MS: u64 = 600_000;
 /// Most persons in one directory lookup. §7

@@ -6,7 +6,9 @@
 //! its log of epochs. Whoever verifies an envelope sees neither, but a [`RealmView`].
 
 mod anchor;
+mod directory;
 mod view;
 
 pub use anchor::{Anchor, RealmKind, Relation};
+pub use directory::DirectoryView;
 pub use view::{DeviceView, RealmView, RosterView, TableView};

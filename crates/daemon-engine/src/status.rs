@@ -3,8 +3,8 @@
 //!
 //! Words about the relay are our own, never text that came from it.
 
-use messaging_core::ids::{MachineId, PersonId};
-use messaging_core::jcs;
+use messaging_core::ids::PersonId;
+use messaging_core::keys::fingerprint;
 use messaging_core::roster::{Member, Roster};
 use messaging_ipc::hello;
 use messaging_ipc::scalars::OrNull;
@@ -14,7 +14,6 @@ use messaging_ipc::shapes::{
     RelayState, RelayView, TeamSummary, Vouch,
 };
 use messaging_store::StoreError;
-use serde_json::json;
 
 use crate::engine::DaemonEngine;
 use crate::home::Standing;
@@ -96,7 +95,7 @@ pub(crate) fn device(engine: &DaemonEngine) -> DeviceStatus {
         kind: RealmKind::Roster,
         realm: engine.realm.id().copied(),
         device: device.copied(),
-        fingerprint: device.and_then(fingerprint),
+        fingerprint: device.map(fingerprint),
         binding: match engine.home.standing(roster) {
             Standing::NoTeam => Binding::None,
             Standing::Member | Standing::KeysMissing => Binding::Bound,
@@ -127,18 +126,6 @@ fn restored(engine: &DaemonEngine) -> Option<DeviceAlarm> {
 
 /// Spec: D1.8
 const RESTORED: &str = "This device runs from an older copy. Replace it before you use it.";
-
-/// A key in a form that two people can compare: twelve hex digits. Spec: W3 "key fingerprint"
-fn fingerprint(device: &MachineId) -> Option<String> {
-    let jwk = json!({"crv": "Ed25519", "kty": "OKP", "x": device});
-    let digest = jcs::canonical(&jwk).ok()?.digest();
-    let pairs: Vec<String> = digest
-        .chunks(2)
-        .take(3)
-        .map(|pair| pair.iter().map(|b| format!("{b:02x}")).collect())
-        .collect();
-    Some(pairs.join("-"))
-}
 
 /// The alarm about this home's keys, the graver one first. Spec: §8.9
 pub(crate) fn alarm(engine: &DaemonEngine) -> Option<DaemonAlarm> {

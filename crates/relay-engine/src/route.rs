@@ -207,7 +207,9 @@ impl Checks<'_> {
             Relation::Consistent => Ok(()),
             Relation::OtherKind => refuse(Code::InvalidRequest, "anchor.kind"),
             // Every entry reaches members through this relay, so an anchor it does not hold is a false claim.
-            Relation::Ahead | Relation::Diverged { .. } => refuse(fork, "anchor"),
+            Relation::Ahead | Relation::Unsettled | Relation::Diverged { .. } => {
+                refuse(fork, "anchor")
+            }
         }
     }
 

@@ -2,15 +2,21 @@
 
 use crate::args::{Args, Outcome};
 
+mod bindings;
 mod connection;
 mod consent;
 mod delegation;
 mod encodings;
 mod envelope;
+mod epochs;
+mod host;
 mod invites;
 mod keys;
+mod map;
+mod persons;
 mod primitives;
 mod roster;
+mod views;
 
 /// One kind: arguments in, result or refusal out.
 pub type Op = fn(&Args<'_>) -> Outcome;
@@ -28,4 +34,10 @@ pub fn lookup(kind: &str) -> Option<Op> {
         .or_else(|| envelope::lookup(kind))
         .or_else(|| delegation::lookup(kind))
         .or_else(|| consent::lookup(kind))
+        .or_else(|| persons::lookup(kind))
+        .or_else(|| map::lookup(kind))
+        .or_else(|| epochs::lookup(kind))
+        .or_else(|| bindings::lookup(kind))
+        .or_else(|| views::lookup(kind))
+        .or_else(|| host::lookup(kind))
 }

@@ -3,15 +3,18 @@
 //! Each case says in code what must come of it: a result that holds by the standard it tests, a
 //! code, or a result that the file then pins. A case that gives anything else is not written.
 
+mod binding;
 mod book;
 mod cards;
 mod cast;
 mod delegation;
+mod directory;
 mod envelope;
 mod grants;
 mod jcs;
 mod keys;
 mod negative;
+mod personview;
 mod rfc;
 mod roster;
 mod signature;
@@ -27,13 +30,16 @@ pub type Written = (&'static str, String);
 /// Errors: the case that did not give what it must.
 pub fn all() -> Result<Vec<Written>, WriteError> {
     [
-        ("cards.json", cards::book as fn() -> Result<Book, WriteError>),
+        ("binding.json", binding::book as fn() -> Result<Book, WriteError>),
+        ("cards.json", cards::book),
         ("delegation.json", delegation::book),
+        ("directory.json", directory::book),
         ("envelope.json", envelope::book),
         ("grants.json", grants::book),
         ("jcs.json", jcs::book),
         ("keys.json", keys::book),
         ("negative.json", negative::book),
+        ("personview.json", personview::book),
         ("rfc.json", rfc::book),
         ("roster.json", roster::book),
         ("signature.json", signature::book),

@@ -61,12 +61,22 @@ impl Glance {
 /// Neither membership nor time is looked at, and it never fails otherwise than `None`. Cost: one signature check.
 #[must_use]
 pub fn signed_head(raw: &Value, realm: &Hash) -> Option<RosterHead> {
+    match signed_anchor(raw, realm)? {
+        Anchor::Roster { seq, hash } => Some(RosterHead { seq, hash }),
+        Anchor::Epoch { .. } => None,
+    }
+}
+
+/// What an envelope of `realm` says its sender had seen, in either kind of realm, when its signature verifies under the
+/// device it claims. As [`signed_head`] otherwise.
+#[must_use]
+pub fn signed_anchor(raw: &Value, realm: &Hash) -> Option<Anchor> {
     if raw.get("realm").and_then(Value::as_str) != Some(realm.as_str()) {
         return None;
     }
-    let Ok(Anchor::Roster { seq, hash }) = json::decode(raw.get("anchor")?) else { return None };
+    let anchor = json::decode(raw.get("anchor")?).ok()?;
     let key = PublicKey::of(&device(raw, "from")?)?;
-    key.verify_value(Domain::Envelope, raw).then_some(RosterHead { seq, hash })
+    key.verify_value(Domain::Envelope, raw).then_some(anchor)
 }
 
 fn device(raw: &Value, end: &str) -> Option<MachineId> {

@@ -102,6 +102,12 @@ encoded_id! {
 shown!(Nonce12);
 
 encoded_id! {
+    /// The nonce of a link request: 16 random bytes.
+    Nonce16, 16 bytes, 22 chars, "^[A-Za-z0-9_-]{21}[AQgw]$"
+}
+shown!(Nonce16);
+
+encoded_id! {
     /// A secret of 32 bytes in a text that people carry, such as an invite's seed.
     Secret32Text, 32 bytes, 43 chars, "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"
 }

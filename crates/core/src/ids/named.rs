@@ -107,6 +107,13 @@ named! {
     RelayUrl, crate::url::is_relay_url, { "type": "string", "maxLength": 512 }
 }
 
+impl RosterPerson {
+    /// The name `u`, for somebody of whom nothing else can be made a name.
+    pub(crate) fn only_u() -> Self {
+        Self("u".into())
+    }
+}
+
 impl From<RosterPerson> for PersonId {
     fn from(person: RosterPerson) -> Self {
         Self(person.0)
@@ -116,6 +123,12 @@ impl From<RosterPerson> for PersonId {
 impl From<HostedPerson> for PersonId {
     fn from(person: HostedPerson) -> Self {
         Self(person.0)
+    }
+}
+
+impl From<&HostedPerson> for PersonId {
+    fn from(person: &HostedPerson) -> Self {
+        Self(person.0.clone())
     }
 }
 

@@ -69,6 +69,8 @@ pub enum Relation {
         /// What the receiver has there.
         ours: Hash,
     },
+    /// It is older than what the receiver has, and whether it is a start of it takes a proof that is not at hand.
+    Unsettled,
     /// It is the anchor of another kind of realm.
     OtherKind,
 }

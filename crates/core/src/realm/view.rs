@@ -1,4 +1,4 @@
-//! What a verifier asks of a realm, and the two ways to answer: over a roster, and from a table.
+//! What a verifier asks of a realm, and two ways to answer: over a roster, and from a table.
 //! Spec: §9 `RealmView`
 
 use alloc::collections::BTreeMap;
@@ -29,6 +29,14 @@ pub trait RealmView {
 
     /// How an anchor stands to this view.
     fn relate(&self, anchor: &Anchor) -> Relation;
+
+    /// The current device that took a removed one's place, of the same person: what is due from or to the removed one
+    /// is from or to it. A team's machines have none: a new machine is a new member.
+    ///
+    /// Spec: §5 "The successor rule"
+    fn successor(&self, _device: &MachineId) -> Option<MachineId> {
+        None
+    }
 }
 
 /// A current device.
@@ -40,7 +48,7 @@ pub struct DeviceView {
     pub label: Label,
     /// The key to seal to, when it is known.
     pub enc: Option<EncKey>,
-    /// What it may decide; none in a directory realm.
+    /// What it may decide. Everybody in a directory realm is a member.
     pub role: Option<Role>,
 }
 

@@ -5,7 +5,7 @@ use messaging_core::code::{Code, Failure};
 use messaging_core::domain::Domain;
 use messaging_core::ids::{EncKey, MachineId, Sig};
 use messaging_core::jcs;
-use messaging_core::keys::{EncSecret, Identity, PublicKey, SigningKey, signed_text};
+use messaging_core::keys::{EncSecret, Identity, PublicKey, SigningKey, fingerprint, signed_text};
 use serde_json::json;
 
 use super::Op;
@@ -20,6 +20,7 @@ pub(super) fn lookup(kind: &str) -> Option<Op> {
         "encryption_key" => encryption_key,
         "key_exchange" => key_exchange,
         "import_identity" => import_identity,
+        "key_fingerprint" => key_fingerprint,
         _ => return None,
     })
 }
@@ -94,4 +95,8 @@ fn import_identity(args: &Args<'_>) -> Outcome {
         b64::decode_array(file.text("encKey")?)?,
     )?;
     Ok(json!({"machine": identity.machine(), "enc": identity.enc.public()}))
+}
+
+fn key_fingerprint(args: &Args<'_>) -> Outcome {
+    Ok(json!(fingerprint(&MachineId::parse(args.text("key")?)?)))
 }

@@ -1,0 +1,5 @@
+//! The authority rules of device logs.
+
+mod authority;
+mod chain;
+mod fixture;

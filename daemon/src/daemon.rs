@@ -21,12 +21,15 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+use crate::environment::Environment;
 use crate::exit::StartError;
 use crate::home::Home;
 use crate::ipc::{self, Door, Shared};
+use crate::link::Ways;
 use crate::lock::HomeLock;
 use crate::owner::{Inbox, Owner};
-use crate::{config, keys, link, log, os};
+use crate::wake::Waker;
+use crate::{awake, config, keys, link, log, os};
 
 /// What a start is told.
 #[derive(Debug, Clone)]
@@ -35,6 +38,8 @@ pub struct Options {
     pub home: PathBuf,
     /// Overrides the configured log level.
     pub log_level: Option<Level>,
+    /// What the process's environment says.
+    pub environment: Environment,
 }
 
 /// A daemon that owns its home and listens on its sockets.
@@ -45,6 +50,8 @@ pub struct Daemon {
     inbox: Inbox,
     doors: [Door; 2],
     link_commands: mpsc::UnboundedReceiver<link::LinkCommand>,
+    ways: Ways,
+    clock: SystemClock,
     stopping: watch::Receiver<bool>,
 }
 
@@ -88,7 +95,12 @@ impl Daemon {
         let (inbox, arrivals) = Inbox::new();
         let (link, link_commands) = mpsc::unbounded_channel();
         let (stop_seen, stopping) = watch::channel(false);
+        let environment = options.environment.clone();
+        let (proxies, trust) = (environment.proxies.clone(), environment.trust.clone());
+        let ways = Ways { proxies, trust };
+        let at = home.root().to_path_buf();
         let owner = Owner {
+            waker: Waker::new(Handle::current(), inbox.clone(), environment, at),
             engine,
             first: Some(first),
             arrivals,
@@ -99,7 +111,7 @@ impl Daemon {
             log: log.clone(),
             runtime: Handle::current(),
         };
-        Ok(Daemon { lock, log, owner, inbox, doors, link_commands, stopping })
+        Ok(Daemon { lock, log, owner, inbox, doors, link_commands, ways, clock, stopping })
     }
 
     /// Where this daemon's log lines go.
@@ -113,7 +125,8 @@ impl Daemon {
     /// At most [`STOP_GRACE`] passes between the request and the return: the store is whole after
     /// any crash, so a stop that hangs is not waited for.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Daemon { lock, log, owner, inbox, doors, link_commands, mut stopping } = self;
+        let Daemon { lock, log, owner, inbox, doors, link_commands, ways, clock, mut stopping } =
+            self;
         let shared = Shared {
             inbox: inbox.clone(),
             hello: Arc::from(Hello::new(os::process_id(), None).line()),
@@ -122,7 +135,8 @@ impl Daemon {
             stopping: stopping.clone(),
         };
         let doors = doors.map(|door| tokio::spawn(door.serve(shared.clone())));
-        let link = tokio::spawn(link::serve(link_commands, inbox.clone()));
+        let link = tokio::spawn(link::serve(link_commands, inbox.clone(), ways));
+        let watch = tokio::spawn(awake::watch(clock, inbox.clone()));
         let (ended, mut engine_ended) = watch::channel(false);
         let thread = std::thread::Builder::new().name("owner".into()).spawn(move || {
             owner.run();
@@ -144,6 +158,7 @@ impl Daemon {
             let _ = timeout(DOOR_GRACE, door).await;
         }
         link.abort();
+        watch.abort();
         if finished {
             lock.release();
         } else {

@@ -23,6 +23,7 @@ use crate::ipc::LineQueue;
 use crate::keys;
 use crate::link::LinkCommand;
 use crate::log;
+use crate::wake::Waker;
 
 /// The other side of a channel has ended: the daemon is stopping.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +89,7 @@ pub(crate) struct Owner {
     pub(crate) clock: SystemClock,
     pub(crate) home: Home,
     pub(crate) log: Logger,
+    pub(crate) waker: Waker,
     pub(crate) runtime: Handle,
 }
 
@@ -196,6 +198,7 @@ impl Owner {
                 let ok = config::save_membership(&self.home, &relay, &person, &label).is_ok();
                 own.push_back(In::Saved { token, ok });
             }
+            Out::Wake { call, host, ids } => self.waker.begin(call, host, ids),
             Out::Log(event) => {
                 log::write(&self.log, &event);
                 if log::is_stopping(&event) {

@@ -14,6 +14,7 @@ use messaging_runtime::{fatal, files};
 
 use crate::args::Args;
 use crate::daemon::{Daemon, Options};
+use crate::environment::Environment;
 use crate::exit::{StartError, status};
 use crate::os;
 
@@ -55,7 +56,11 @@ pub fn command() -> clap::Command {
 }
 
 fn start(args: &Args) -> Result<(), StartError> {
-    let options = Options { home: args.home()?, log_level: Args::log_level()? };
+    let options = Options {
+        home: args.home()?,
+        log_level: Args::log_level()?,
+        environment: Environment::of_process(),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()

@@ -4,15 +4,18 @@
 //! An unknown key is named and left alone, so that a rolled-back daemon starts; a known key with a
 //! wrong type or value ends the start, because a setting that is silently ignored is worse than none.
 
-use std::collections::BTreeSet;
+mod hosts;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use messaging_core::code::Failure;
-use messaging_core::ids::{Label, PersonId, RelayUrl, RosterPerson};
+use messaging_core::ids::{Label, PersonId, RelayUrl, RosterPerson, SessionName};
 use messaging_core::json;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::events::{ConfigKey, Level};
+use crate::wake::WakeCommand;
 
 /// The largest `config.json`, bytes.
 pub const CONFIG_BYTES: usize = 65_536;
@@ -32,6 +35,8 @@ pub struct Config {
     pub share: Share,
     /// Whether a sleeping client may be woken over its host.
     pub wake_bridge: bool,
+    /// What wakes the client of a session, by the session's name: the machine's person named it.
+    pub wake_commands: BTreeMap<SessionName, WakeCommand>,
     /// Whether content that looks like a credential is refused.
     pub refuse_secrets: bool,
     /// How many messages agents of this machine may send on one beginning with no person's act between; `None` is no bound.
@@ -92,6 +97,7 @@ impl Default for Config {
             quota: Quota { items: Some(1_000), bytes: Some(64 << 20) },
             share: Share::default(),
             wake_bridge: true,
+            wake_commands: BTreeMap::new(),
             refuse_secrets: true,
             causal_limit: Some(200),
             retention: Retention {
@@ -150,6 +156,7 @@ const KEYS: &[&str] = &[
     "inbound.quota.bytes",
     "presence.share",
     "wake.bridge",
+    "wake.hosts",
     "outbound.refuseSecrets",
     "outbound.causalLimit",
     "retention.readDays",
@@ -231,6 +238,7 @@ struct RawPresence {
 #[serde(default)]
 struct RawWake {
     bridge: Option<bool>,
+    hosts: Option<Map<String, Value>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -301,6 +309,7 @@ impl RawConfig {
             },
             share: shared(self.presence.share.as_deref().unwrap_or_default())?,
             wake_bridge: self.wake.bridge.unwrap_or(defaults.wake_bridge),
+            wake_commands: hosts::read(self.wake.hosts.as_ref())?,
             refuse_secrets: self.outbound.refuse_secrets.unwrap_or(defaults.refuse_secrets),
             causal_limit: cap(self.outbound.causal_limit, 200, 100_000, "outbound.causalLimit")?,
             retention: Retention {
@@ -405,7 +414,7 @@ mod tests {
             "relay": "wss://relay.example/v1/connect", "person": "alice", "label": "laptop",
             "inbound": {"quota": {"items": 0, "bytes": 1024}},
             "presence": {"share": ["repo", "doing"]},
-            "wake": {"bridge": false},
+            "wake": {"bridge": false, "hosts": {"api": {"kind": "command", "argv": ["/bin/true", "-x"], "folder": "/tmp"}}},
             "outbound": {"refuseSecrets": false, "causalLimit": 0},
             "retention": {"readDays": 1, "orphanedDays": 365, "sentDays": 8, "sentText": false, "taskDays": 2, "transcriptDays": 3},
             "identity": {"store": "file", "prompt": true, "keychain": "login", "rotateEncDays": 0},
@@ -418,6 +427,14 @@ mod tests {
         assert_eq!(config.quota, Quota { items: None, bytes: Some(1024) });
         assert_eq!(config.share, Share { repo: true, branch: false, doing: true });
         assert!(!config.wake_bridge && !config.refuse_secrets);
+        let command = WakeCommand {
+            argv: vec!["/bin/true".into(), "-x".into()],
+            folder: Some("/tmp".into()),
+        };
+        assert_eq!(
+            config.wake_commands.into_iter().collect::<Vec<_>>(),
+            [("api".parse().unwrap(), command)]
+        );
         assert_eq!(config.causal_limit, None);
         assert_eq!((config.retention.sent_days, config.retention.sent_text), (8, false));
         assert_eq!(config.rotate_enc_days, None);

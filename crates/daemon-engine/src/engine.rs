@@ -35,6 +35,7 @@ use crate::status::{self, Busy};
 use crate::store::kv;
 use crate::timers::{self, Timers};
 use crate::trouble::Trouble;
+use crate::wake::{self, Wakes};
 use crate::work::Work;
 
 /// What the shell knows when it starts the engine.
@@ -103,6 +104,7 @@ pub struct DaemonEngine {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) timers: Timers,
     pub(crate) busy: Busy,
+    pub(crate) wakes: Wakes,
     trouble: Trouble,
 }
 
@@ -164,6 +166,7 @@ impl DaemonEngine {
             lifecycle: Lifecycle::new(boot.unknown_keys),
             timers: Timers::new(now.mono),
             busy: Busy::default(),
+            wakes: Wakes::default(),
             trouble: Trouble::default(),
         })
     }
@@ -218,6 +221,15 @@ impl DaemonEngine {
                 rotation::saved(self, work, token, ok);
                 flows::saved(self, work, token, ok)
             }
+            In::Woken { call, end } => {
+                wake::ended(self, work, call, end);
+                Ok(())
+            }
+            In::Woke => {
+                work.log(LogEvent::DaemonWoke {});
+                lifecycle::woke(self, work);
+                Ok(())
+            }
             In::Stop => lifecycle::stop(self, work),
         }
     }
@@ -269,6 +281,8 @@ impl Machine for DaemonEngine {
             | In::LinkFrame { .. }
             | In::LinkDown { .. }
             | In::Saved { .. }
+            | In::Woken { .. }
+            | In::Woke
             | In::Tick
             | In::Stop => Batch::Shared,
         }
@@ -359,6 +373,8 @@ impl Machine for DaemonEngine {
                 }
             }
         }
+        let committed = matches!(settled.outcome, Outcome::Committed(_));
+        wake::settle(self, &settled.rows, settled.now, committed, out);
         // Should it fail, the next input tries again.
         if self.trouble.is_stale() && self.reload(&settled.rows).is_ok() {
             self.trouble.reloaded();
@@ -381,6 +397,7 @@ impl Machine for DaemonEngine {
             self.link.deadline(),
             self.inbound.deadline(),
             self.appends.deadline(),
+            self.wakes.deadline(),
             self.outbox.deadline().filter(|_| sends),
             self.presence.deadline().filter(|_| sends),
         ];

@@ -166,6 +166,8 @@ log_events! {
     DaemonStart "daemon.start" Info { version: &'static str, pid: u32 }
     /// The engine serves.
     DaemonRunning "daemon.running" Info { ms: u64 }
+    /// The machine slept, or its clock was set.
+    DaemonWoke "daemon.woke" Info {}
     /// A stop was asked for.
     DaemonStopping "daemon.stopping" Info {}
     /// Everything is closed.
@@ -240,6 +242,8 @@ log_events! {
     RotateDone "rotate.done" Info {}
     /// A new encryption key was not published, or a replaced one not erased; the word is ours.
     RotateFailed "rotate.failed" Warn { reason: &'static str }
+    /// A host, or a command, was asked to wake a client; `ids` counts what waits for it.
+    WakeCall "wake.call" Info { outcome: &'static str, ids: u64 }
     /// A retention sweep deleted rows.
     SweepDone "sweep.done" Debug { rows: u64 }
 }

@@ -1,12 +1,13 @@
 //! Everything that can happen to the engine, and everything it can wish for.
 //! Spec: §7, §8.2, D3.2
 
-use messaging_core::ids::{Label, PersonId, RelayUrl};
+use messaging_core::ids::{Label, PersonId, RelayUrl, Ulid};
 use messaging_ipc::request::Request;
 
 use crate::events::LogEvent;
 use crate::identity::IdentityFile;
 use crate::pairing::PairingFile;
+use crate::wake::{WakeEnd, WakeHost, WakeId};
 
 /// A connection to one of the two local sockets. Ids are unique across both and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,9 +58,27 @@ pub enum LinkFault {
     Full,
     /// The TLS handshake failed.
     Tls,
+    /// This machine has no certificates by which it could know a relay.
+    NoRoots,
+    /// The relay's certificate is not one.
+    BadCertificate,
+    /// The relay's certificate is by nobody whom this machine knows.
+    UnknownIssuer,
+    /// The relay's certificate is for another name.
+    OtherName,
+    /// The relay's certificate is not valid at the time of this machine's clock.
+    NotAtThisTime,
+    /// A proxy is named in a way that is not understood.
+    ProxyUnknown,
+    /// The proxy does not answer.
+    ProxySilent,
+    /// The proxy wants a user and a password, or others.
+    ProxyPassword,
+    /// The proxy does not let this machine through.
+    ProxyRefused,
     /// The upgrade to a WebSocket was refused.
     Upgrade,
-    /// No frame and no ping for 90 s.
+    /// No frame and no answer to a ping in time.
     Silent,
     /// A frame was larger than allowed.
     FrameTooLarge,
@@ -80,7 +99,16 @@ impl LinkFault {
             Self::TimedOut => "the relay did not answer in time",
             Self::NotLoopback => "an unencrypted relay must be on this machine",
             Self::Full => "the relay is full",
-            Self::Tls => "the relay's certificate was not accepted",
+            Self::Tls => "no secure connection with the relay",
+            Self::NoRoots => "this machine has no certificates to know a relay by",
+            Self::BadCertificate => "the relay's certificate was not accepted",
+            Self::UnknownIssuer => "the relay's certificate is by nobody this machine knows",
+            Self::OtherName => "the relay's certificate is for another name",
+            Self::NotAtThisTime => "the relay's certificate is not valid at this machine's time",
+            Self::ProxyUnknown => "the proxy's address is not understood",
+            Self::ProxySilent => "the proxy does not answer",
+            Self::ProxyPassword => "the proxy wants another user or password",
+            Self::ProxyRefused => "the proxy did not let the connection through",
             Self::Upgrade => "the relay refused the connection",
             Self::Silent => "the relay fell silent",
             Self::FrameTooLarge => "the relay sent too large a frame",
@@ -142,6 +170,15 @@ pub enum In {
         /// Whether the file now says what it should, durably.
         ok: bool,
     },
+    /// An attempt to wake a client has ended.
+    Woken {
+        /// Which.
+        call: WakeId,
+        /// How.
+        end: WakeEnd,
+    },
+    /// The machine slept, or its clock was set.
+    Woke,
     /// The deadline passed.
     Tick,
     /// The process was asked to stop.
@@ -215,6 +252,15 @@ pub enum Out {
         person: PersonId,
         /// This machine's label.
         label: Label,
+    },
+    /// Asks a host to load a client again, within 10 s, and answers with [`In::Woken`].
+    Wake {
+        /// Names the attempt.
+        call: WakeId,
+        /// Whom to ask.
+        host: WakeHost,
+        /// The envelopes that wait, at most 16.
+        ids: Vec<Ulid>,
     },
     /// Writes a line to the log.
     Log(LogEvent),

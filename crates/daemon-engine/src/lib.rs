@@ -13,7 +13,7 @@
 //! # The clients
 //! `chats` (the person's lines and channels), `consent` (what the person takes), `notices` (what they are told), `ipc` and
 //! `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait), `sessions`,
-//! `directory` (addresses), `dealings` and `archive` (what agents exchanged), `views` (rows as clients see them).
+//! `wake` (a client that is away), `directory` (addresses), `dealings` and `archive` (what agents exchanged), `views` (rows as clients see them).
 //! # The home
 //! [`config`], [`identity`], [`pairing`], `home` (which machine this is), `rotation` (its encryption key over time), `lifecycle`, `timers`, `trouble` (a failing store), `status`.
 //! # The record
@@ -61,6 +61,7 @@ mod tests;
 mod timers;
 mod trouble;
 mod views;
+pub mod wake;
 mod work;
 
 pub use engine::{Boot, DaemonEngine, StartError, Ticket};

@@ -117,6 +117,13 @@ fn restore_config(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<
     Ok(())
 }
 
+/// The machine woke: what waited for time is done now.
+pub(crate) fn woke(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
+    link::redial_now(engine, work);
+    engine.timers.woke(work.mono());
+    engine.presence.changed();
+}
+
 /// A stop was asked for: nothing new is begun, and what the relay owes is waited for.
 pub(crate) fn stop(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     if !engine.is_stopping() {

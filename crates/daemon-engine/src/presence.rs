@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::engine::DaemonEngine;
 use crate::store::sessions::{self, SessionRow};
 use crate::store::{kv, presence};
+use crate::wake;
 use crate::work::Work;
 
 /// When the next presence is due.
@@ -116,7 +117,7 @@ type PresenceFeature = Str<1, FEATURE_CHARS>;
 /// What a session looks like from outside.
 pub(crate) fn published(config: &Config, row: SessionRow) -> PresenceSession {
     let kept = row.kept_at.is_some();
-    let reachable = !kept || (row.host.is_some() && config.wake_bridge);
+    let reachable = !kept || wake::can_wake(config, &row);
     let shared = |share: bool, text: Option<String>| {
         if share { text.and_then(|text| PresenceText::new(text).ok()) } else { None }
     };

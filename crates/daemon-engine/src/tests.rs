@@ -24,3 +24,4 @@ mod said;
 mod sent;
 mod start;
 mod tasks;
+mod wake;

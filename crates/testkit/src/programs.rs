@@ -1,15 +1,18 @@
 //! The real programs as processes: started in a folder, asked over their sockets, killed without warning.
 //!
 //! [`Process`] is one of them, whatever it is; [`Relay`] and [`Daemon`] know when theirs is ready and start it again where
-//! it was. [`Ipc`] is a client of a daemon that blocks, for tests that read like a story. A process ends with its value.
+//! it was. [`OpenCode`] is a service that
+//! the daemon calls. [`Ipc`] is a client of a daemon that blocks, for tests that read like a story. A process ends with its value.
 
 mod daemon;
 mod ipc;
+mod opencode;
 mod process;
 mod relay;
 
 pub use daemon::Daemon;
 pub use ipc::{Ipc, Refused};
+pub use opencode::{Answer, OpenCode, WakeCall};
 pub use process::Process;
 pub use relay::Relay;
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Gid, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::Pid;
 
 /// The permission bits of a file, `0o777` and below.
 pub(crate) type ModeBits = u32;
@@ -88,6 +89,33 @@ pub(crate) fn is_in_group(gid: u32) -> bool {
     rustix::process::getegid().as_raw() == gid
         || rustix::process::getgroups()
             .is_ok_and(|groups| groups.iter().any(|group| group.as_raw() == gid))
+}
+
+/// Whether process `pid` lives, whoever's it is.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let asked = pid.map(rustix::process::test_kill_process);
+    matches!(asked, Some(Ok(()) | Err(rustix::io::Errno::PERM)))
+}
+
+/// Puts a program that is about to be started at the head of a process group of its own.
+pub(crate) fn lead_a_group(command: &mut tokio::process::Command) {
+    command.process_group(0);
+}
+
+/// Ends every process of the group that `leader` heads.
+pub(crate) fn end_group(leader: u32) {
+    if let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
+        // A group that is gone needs no end.
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+}
+
+/// Whether what `path` leads to is a plain file of this user or root that nobody else may write.
+pub(crate) fn is_safe_program(path: &Path) -> io::Result<bool> {
+    let found = Owner::of(&std::fs::metadata(path)?);
+    let trusted = found.uid == 0 || found.uid == effective_uid();
+    Ok(found.is_regular() && trusted && !found.writable_by_others())
 }
 
 /// Sets the process's umask so that nothing it makes is open to others, whatever a later `open`

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use messaging_daemon::exit::StartError;
-use messaging_daemon::{Daemon, Options};
+use messaging_daemon::{Daemon, Environment, Options};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -32,7 +32,7 @@ pub(crate) fn fresh_home() -> (TempDir, PathBuf) {
 }
 
 pub(crate) fn options(home: &Path) -> Options {
-    Options { home: home.to_path_buf(), log_level: None }
+    Options { home: home.to_path_buf(), log_level: None, environment: Environment::default() }
 }
 
 /// Starts a daemon only to see why it does not start.

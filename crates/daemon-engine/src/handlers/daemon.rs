@@ -10,7 +10,7 @@ use messaging_ipc::shapes::{DaemonHealth, DaemonStatus};
 use super::{Answer, Call, Handled};
 use crate::engine::DaemonEngine;
 use crate::work::Work;
-use crate::{lifecycle, link, status};
+use crate::{lifecycle, status};
 
 pub(super) use super::later::daemon::snapshot;
 
@@ -53,8 +53,6 @@ pub(super) fn woke(
     _: &Call,
     _: Nothing,
 ) -> Handled<Done> {
-    link::redial_now(engine, work);
-    engine.timers.woke(work.mono());
-    engine.presence.changed();
+    lifecycle::woke(engine, work);
     Ok(Answer::Now(Done::OK))
 }

@@ -29,7 +29,7 @@ use crate::store::inbox::{self, InboxRow, ItemKind};
 use crate::store::sessions::{self, SessionRow};
 use crate::store::{held, sent, suggestions};
 use crate::work::Work;
-use crate::{ancestry, directory, receipts, stages, subscriptions, views};
+use crate::{ancestry, directory, receipts, stages, subscriptions, views, wake};
 
 /// A refusal's code, or done.
 pub(super) type Filed = Result<(), Code>;
@@ -335,7 +335,8 @@ pub(super) fn keep(
         let task = message.task_id.as_ref();
         stages::replied(engine, work, &row.from_device, reply_to, task)?;
     }
-    subscriptions::inbox(engine, work, &row)
+    subscriptions::inbox(engine, work, &row)?;
+    wake::arrived(engine, work, &row, &session)
 }
 
 /// The message as it is kept: what the peer wrote, and who it is by the realm, whatever the peer said about that.

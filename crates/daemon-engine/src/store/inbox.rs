@@ -145,6 +145,20 @@ pub(crate) fn by_id(view: &View<'_>, id: &Ulid) -> Result<Option<InboxRow>, Stor
     view.row(&format!("SELECT {COLUMNS} FROM inbox WHERE id = ?1"), params![id.as_str()], read)
 }
 
+/// Whether an item of the session was not handed to anybody yet.
+pub(crate) fn waits_for(
+    view: &View<'_>,
+    session: SessionId,
+    id: &Ulid,
+) -> Result<bool, StoreError> {
+    let row = view.row(
+        "SELECT 1 FROM inbox WHERE id = ?1 AND session_id = ?2 AND stage = 'delivered'",
+        params![id.as_str(), session.0],
+        |_| Ok(()),
+    )?;
+    Ok(row.is_some())
+}
+
 /// The message of an item.
 pub(crate) fn message(view: &View<'_>, seq: i64) -> Result<Option<Value>, StoreError> {
     view.row("SELECT message FROM inbox WHERE seq = ?1", params![seq], |row| {

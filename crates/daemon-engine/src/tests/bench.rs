@@ -24,6 +24,7 @@ use crate::identity::IdentityFile;
 use crate::input::{ConnId, In, LinkFault, LinkId, Out, Tier};
 use crate::pairing::PairingFile;
 use crate::store::{LAYOUT, grants, kv, roster};
+use crate::wake::{WakeHost, WakeId};
 
 /// When every test begins.
 pub(crate) const START: Now = Now { wall: Ms(1_800_000_000_000), mono: Mono(1_000_000) };
@@ -57,6 +58,8 @@ pub(crate) struct Daemon {
     pub(crate) answers: BTreeMap<String, Result<Value, Value>>,
     pub(crate) events: Vec<Value>,
     pub(crate) log: Vec<LogEvent>,
+    /// What was wished for to wake clients.
+    pub(crate) wakes: Vec<(WakeId, WakeHost, Vec<Ulid>)>,
     calls: u64,
     seed: u64,
 }
@@ -314,6 +317,7 @@ impl Bench {
                 }
                 self.turn(at, [In::Saved { token, ok }]);
             }
+            Out::Wake { call, host, ids } => self.daemons[at].wakes.push((call, host, ids)),
             Out::Log(event) => self.daemons[at].log.push(event),
         }
     }
@@ -508,6 +512,7 @@ impl Daemon {
             answers: BTreeMap::new(),
             events: Vec::new(),
             log: Vec::new(),
+            wakes: Vec::new(),
             calls: 0,
             seed,
         }

@@ -104,6 +104,15 @@ impl Machine {
         Self { home: home.to_owned(), daemon }
     }
 
+    /// The same, with variables in the daemon's environment.
+    pub(crate) fn with(home: &Path, variables: &[(&'static str, String)]) -> Self {
+        let mut machine = Self::at(home);
+        machine.daemon().set_variables(variables);
+        machine.stop();
+        machine.start();
+        machine
+    }
+
     pub(crate) fn home(&self) -> &Path {
         &self.home
     }
@@ -232,9 +241,15 @@ impl Machine {
     }
 
     fn agent_of_kind(&self, kind: &str, name: &str) -> Agent {
+        self.registered(json!({"agent": kind, "name": name}))
+    }
+
+    /// A session that registers with these words.
+    pub(crate) fn registered(&self, mut register: Value) -> Agent {
+        let name = register["name"].as_str().unwrap().to_owned();
         let key = format!("the-key-of-the-session-{name}");
         let mut ipc = self.ipc();
-        let register = json!({"key": key, "agent": kind, "name": name});
+        register["key"] = json!(key);
         let registered = ipc.call("session.register", &register).unwrap().unwrap();
         assert_eq!(registered["name"], name);
         let mut agent = Agent { ipc, key };

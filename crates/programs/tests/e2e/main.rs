@@ -25,3 +25,4 @@ mod queue;
 mod secrets;
 mod statuses;
 mod tasks;
+mod wake;

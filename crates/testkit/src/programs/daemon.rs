@@ -12,6 +12,7 @@ pub struct Daemon {
     home: PathBuf,
     process: Option<Process>,
     ahead_ms: u64,
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Daemon {
@@ -20,9 +21,15 @@ impl Daemon {
     /// Errors: it does not start; then what it said.
     pub fn start(executable: &Path, home: &Path) -> Result<Self, Problem> {
         let (executable, home) = (executable.to_owned(), home.to_owned());
-        let mut daemon = Self { executable, home, process: None, ahead_ms: 0 };
+        let (ahead_ms, variables) = (0, Vec::new());
+        let mut daemon = Self { executable, home, process: None, ahead_ms, variables };
         daemon.start_again()?;
         Ok(daemon)
+    }
+
+    /// Sets variables that its next start sees, in the place of the last ones.
+    pub fn set_variables(&mut self, variables: &[(&'static str, String)]) {
+        self.variables = variables.to_vec();
     }
 
     /// Its home.
@@ -77,8 +84,13 @@ impl Daemon {
     pub fn start_again(&mut self) -> Result<(), Problem> {
         self.process = None;
         let arguments = [OsStr::new("--home"), self.home.as_os_str()];
-        let mut process =
-            Process::start_ahead(&self.executable, "messagingd", &arguments, self.ahead_ms)?;
+        let mut process = Process::start_in(
+            &self.executable,
+            "messagingd",
+            &arguments,
+            self.ahead_ms,
+            &self.variables,
+        )?;
         until("the daemon's hello", PATIENCE, || {
             if !process.is_running()? {
                 process.ended()?;

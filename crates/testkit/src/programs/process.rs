@@ -52,8 +52,22 @@ impl Process {
         arguments: &[&OsStr],
         ahead_ms: u64,
     ) -> Result<Self, Problem> {
+        Self::start_in(executable, program, arguments, ahead_ms, &[])
+    }
+
+    /// The same, in an environment with further variables.
+    ///
+    /// Errors: as [`start`](Self::start).
+    pub fn start_in(
+        executable: &Path,
+        program: &str,
+        arguments: &[&OsStr],
+        ahead_ms: u64,
+        variables: &[(&'static str, String)],
+    ) -> Result<Self, Problem> {
         let mut child = Self::command(executable, program)
             .args(arguments)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .env(AHEAD, ahead_ms.to_string())
             .env(FOLLOW, std::process::id().to_string())
             .stdout(Stdio::null())

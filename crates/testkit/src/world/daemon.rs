@@ -357,6 +357,8 @@ impl World {
                 self.note(|| format!("machine {machine} logs {event:?}"));
                 self.watch.daemon_logs(machine, &event);
             }
+            // No session of the World names a host.
+            Out::Wake { .. } => self.watch.violation(format!("machine {machine} wakes somebody")),
             Out::Exit => {}
         }
     }

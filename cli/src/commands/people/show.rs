@@ -64,9 +64,10 @@ fn facts(screen: &Screen, found: &PersonDetail) -> Facts {
     if let Some(reach) = &found.reach {
         let taken = |yes| if yes { "taken" } else { "refused" };
         let trust = reach.can.trusted_until.map(|at| format!("; trusted until {}", date(at)));
-        let source = match reach.source {
-            ReachSource::Card => "",
-            ReachSource::Default => " (by default; they have not said)",
+        let source = match (reach.source, reach.at) {
+            (ReachSource::Card, Some(at)) => format!(" (as they said {})", when(screen, at)),
+            (ReachSource::Card, None) => String::new(),
+            (ReachSource::Default, _) => " (by default; they have not said)".to_owned(),
         };
         facts.add(
             "From you",

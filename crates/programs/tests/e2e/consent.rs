@@ -390,7 +390,7 @@ fn what_a_person_takes_is_on_their_card() {
     let can = reach("bob")["can"].clone();
     assert_eq!(can, json!({"chat": true, "agentMail": false, "ask": "no"}));
     let shown = alice.ok(&["people", "show", "bob"]);
-    assert!(shown.contains("requests refused") && !shown.contains("by default"), "{shown}");
+    assert!(shown.contains("requests refused (as they said 20"), "{shown}");
     // A block is not announced; what is refused drops the card.
     bob.ok(&["grant", "block", "alice", "--yes"]);
     alice.ok(&["send", "bob", "hello?"]);

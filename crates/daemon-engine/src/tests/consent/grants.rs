@@ -201,3 +201,30 @@ fn a_person_is_shown_with_what_was_said_about_them() {
     assert_eq!(shown("alice"), Some(grant));
     assert_eq!(shown("carol"), None);
 }
+
+#[test]
+fn what_cannot_be_said_names_the_parameter() {
+    let mut town = Town::new();
+    let found = json!({"name": "ops", "persons": ["alice"]});
+    town.bench.call(1, CONN, "channel.create", found).unwrap();
+    let (alice, bob) = (json!({"person": "alice"}), json!({"person": "bob"}));
+    let ops = json!({"channel": "ops"});
+    for (subject, name, level, field) in [
+        (&ops, "chat", json!("muted"), "chat"),
+        (&ops, "discoverable", json!(true), "discoverable"),
+        (&bob, "chat", json!("open"), "subject"),
+        (&bob, "ask", json!("open"), "subject"),
+        (&alice, "discoverable", json!(true), "discoverable"),
+    ] {
+        for method in ["grant.set", "grant.set.preview"] {
+            let mut params = json!({"subject": subject});
+            params[name] = level.clone();
+            let id = town.bench.begin(1, CONN, method, params);
+            town.bench.settle();
+            let error = town.bench.error(1, &id);
+            assert_eq!(error["data"]["code"], "invalid_request", "{error}");
+            assert_eq!(error["data"]["field"], field, "{method} {subject} {name}");
+        }
+    }
+    assert_eq!(town.grants(1)["grants"], json!([]));
+}

@@ -28,6 +28,7 @@ mod request;
 mod search;
 mod send;
 mod sent;
+mod setup;
 mod status;
 mod task;
 mod team;
@@ -81,6 +82,7 @@ pub(crate) enum Command {
     Mailbox(mailbox::Mailbox),
     #[command(subcommand)]
     Config(config::Config),
+    Setup(setup::Setup),
     Doctor(doctor::Doctor),
     Api(api::Api),
     Demo(demo::Demo),
@@ -119,6 +121,7 @@ impl Command {
             Self::WhoAmI(command) => command.run(context).await,
             Self::Mailbox(command) => command.run(context).await,
             Self::Config(command) => command.run(context),
+            Self::Setup(command) => command.run(context).await,
             Self::Doctor(command) => command.run(context).await,
             Self::Api(command) => command.run(context).await,
             Self::Demo(command) => command.run(context).await,

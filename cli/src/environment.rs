@@ -23,6 +23,14 @@ pub(crate) struct Environment {
     pub(crate) pager: Option<OsString>,
     /// The user's own folder.
     pub(crate) user: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`: where harnesses keep their settings.
+    pub(crate) config: Option<PathBuf>,
+    /// `CLAUDE_CONFIG_DIR`: where Claude Code keeps them.
+    pub(crate) claude: Option<PathBuf>,
+    /// `CODEX_HOME`: where Codex keeps them.
+    pub(crate) codex: Option<PathBuf>,
+    /// `PATH`.
+    pub(crate) path: Option<OsString>,
 }
 
 impl Environment {
@@ -38,6 +46,10 @@ impl Environment {
             dumb: variable("TERM").is_some_and(|value| value == "dumb"),
             pager: variable("PAGER"),
             user: std::env::home_dir().filter(|user| !user.as_os_str().is_empty()),
+            config: variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|at| at.is_absolute()),
+            claude: variable("CLAUDE_CONFIG_DIR").map(PathBuf::from),
+            codex: variable("CODEX_HOME").map(PathBuf::from),
+            path: variable("PATH"),
         }
     }
 }

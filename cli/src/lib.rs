@@ -7,7 +7,7 @@
 //! `usage` says what was not understood.
 //! # What a command is lent
 //! `context` settings, the terminal, the daemon; `environment` every variable; `mailbox` the terminal's own session;
-//! `control` the daemon as a process; `address` and `body` what is sent where.
+//! `control` the daemon as a process; `setup` the files of coding harnesses; `address` and `body` what is sent where.
 //! # What is shown
 //! `render` tables, facts, times, JSON; `screen` the terminal; `prompt` and `progress` what stands on stderr; `fault`,
 //! `remedy`, `exit` what is said and returned when something fails; `reference` the pages made from the help.
@@ -33,6 +33,7 @@ mod reference;
 mod remedy;
 mod render;
 mod screen;
+mod setup;
 mod usage;
 
 pub use program::{Siblings, main};

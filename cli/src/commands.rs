@@ -16,6 +16,7 @@ mod doctor;
 mod export;
 mod grant;
 mod help;
+mod hook;
 mod identity;
 mod inbox;
 mod mail;
@@ -85,6 +86,7 @@ pub(crate) enum Command {
     Setup(setup::Setup),
     Doctor(doctor::Doctor),
     Api(api::Api),
+    Hook(hook::Hook),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -124,6 +126,10 @@ impl Command {
             Self::Setup(command) => command.run(context).await,
             Self::Doctor(command) => command.run(context).await,
             Self::Api(command) => command.run(context).await,
+            Self::Hook(command) => {
+                command.run(context);
+                Ok(Report::printed())
+            }
             Self::Demo(command) => command.run(context).await,
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(context, siblings),

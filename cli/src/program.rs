@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::args::Cli;
+use crate::commands::Command;
 use crate::complete;
 use crate::context::Context;
 use crate::environment::Environment;
@@ -36,10 +37,20 @@ pub fn main(args: impl IntoIterator<Item = OsString>, siblings: Siblings) -> Exi
     let environment = Environment::read();
     let cli = match parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return usage::say(&error, &args).into(),
+        Err(error) => {
+            let status = usage::say(&error, &args);
+            // A harness takes a hook's failure for its person's.
+            let is_hook = usage::command_of(&args) == "messaging hook";
+            return if is_hook { Exit::Done } else { status }.into();
+        }
     };
     let screen = Screen::detect(&cli.globals, &environment);
     let context = Context { globals: cli.globals, environment, screen };
+    if let Command::Hook(hook) = cli.command {
+        // It is called at every step of an agent's work: no runtime is started for it.
+        hook.run(&context);
+        return Exit::Done.into();
+    }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(_) => {

@@ -117,7 +117,7 @@ fn full_name(command: &str, name: &str) -> String {
 }
 
 /// The command that was meant: the words of the line that name commands, one within the other.
-fn command_of(args: &[OsString]) -> String {
+pub(crate) fn command_of(args: &[OsString]) -> String {
     let root = program::command();
     let mut command = &root;
     let mut name = String::from("messaging");

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 use messaging_core::{b64, random};
+use messaging_harness::seat;
 use messaging_runtime::entropy::SystemRandom;
 use messaging_runtime::fatal;
 use messaging_runtime::log::{Level, Logger};
@@ -96,7 +97,8 @@ impl Prepared {
             agent: args.agent.clone(),
             ticket_file: args.ticket_file(environment),
         };
-        let link = DaemonLink::new(args.place(environment)?, wish, told, log, &mut SystemRandom)?;
+        let fresh = seat::fresh_key(&mut SystemRandom).ok_or("no session key could be made")?;
+        let link = DaemonLink::new(args.place(environment)?, wish, fresh, told, log);
         let options = Options {
             channels: args.channels.clone(),
             persons: false,

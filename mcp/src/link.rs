@@ -2,12 +2,12 @@
 //! Spec: §11 "MCP server", D7.1 "Session", "Daemon"
 
 use std::path::PathBuf;
+use std::sync::{Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
 
 use messaging_client::{Client, ClientError, Events, Place, Socket};
 use messaging_core::code::Code;
 use messaging_core::ids::{ClientKind, SessionName};
-use messaging_core::random::Random;
-use messaging_core::{b64, random};
+use messaging_harness::seat::{self, Seat};
 use messaging_ipc::call::{EventsSubscribe, SessionRegister};
 use messaging_ipc::event::Event;
 use messaging_ipc::methods::Method;
@@ -37,11 +37,13 @@ pub(crate) struct Wish {
     pub(crate) ticket_file: Option<PathBuf>,
 }
 
-/// The link. Its key lives as long as the process.
+/// The link. Its key lives as long as the process, and longer in its seat.
 pub(crate) struct DaemonLink {
     place: Place,
     wish: Wish,
-    key: SessionKey,
+    /// The key, unless a seat has one.
+    fresh: SessionKey,
+    seat: OnceLock<Option<StdMutex<Seat>>>,
     open: Mutex<Option<Open>>,
     heard: mpsc::Sender<Heard>,
     log: Logger,
@@ -60,23 +62,43 @@ impl Open {
     }
 }
 
-/// Bytes of a session key.
-const KEY_BYTES: usize = 32;
 /// The longest ticket file.
 const TICKET_FILE_BYTES: u64 = 16_384;
 
 impl DaemonLink {
-    /// A link with a fresh key. Nothing is connected yet.
+    /// A link with a fresh key for the case that there is no seat to take. Nothing is connected yet.
     pub(crate) fn new(
         place: Place,
         wish: Wish,
+        fresh: SessionKey,
         heard: mpsc::Sender<Heard>,
         log: Logger,
-        rng: &mut impl Random,
-    ) -> Result<Self, &'static str> {
-        let key = b64::encode(&random::bytes::<KEY_BYTES>(rng));
-        let key = SessionKey::parse(&key).map_err(|_| "no session key could be made")?;
-        Ok(Self { place, wish, key, open: Mutex::default(), heard, log })
+    ) -> Self {
+        Self { place, wish, fresh, seat: OnceLock::new(), open: Mutex::default(), heard, log }
+    }
+
+    /// The session's key. The seat is taken when a daemon is there, whose home it may be in.
+    fn key(&self) -> SessionKey {
+        let seat = self.seat.get_or_init(|| {
+            let seat = Seat::take(
+                &self.place,
+                seat::Wish {
+                    key: self.fresh.clone(),
+                    agent: self.wish.agent.clone(),
+                    name: self.wish.name.clone(),
+                    ticket_file: self.wish.ticket_file.clone(),
+                },
+            );
+            if seat.is_none() {
+                // Hooks say nothing then; the tools are whole.
+                self.log.write(Level::Info, "mcp.no_seat", &[]);
+            }
+            seat.map(StdMutex::new)
+        });
+        match seat {
+            Some(seat) => lock(seat).key().clone(),
+            None => self.fresh.clone(),
+        }
     }
 
     /// The connection with the session, made if there is none.
@@ -113,8 +135,9 @@ impl DaemonLink {
     }
 
     async fn register(&self, client: Client) -> Result<Open, ClientError> {
+        let key = self.key();
         let register = Register {
-            key: self.key.clone(),
+            key: key.clone(),
             agent: self.wish.agent.clone(),
             name: Some(self.wish.name.clone()),
             tier: Some(SessionTier::Pull),
@@ -127,9 +150,8 @@ impl DaemonLink {
             ticket: self.ticket()?,
         };
         let registered = client.call::<SessionRegister>(&register).await?;
-        client.call::<EventsSubscribe>(&KeyOnly { key: self.key.clone() }).await?;
-        let session =
-            Session { key: self.key.clone(), name: registered.name, address: registered.address };
+        client.call::<EventsSubscribe>(&KeyOnly { key: key.clone() }).await?;
+        let session = Session { key, name: registered.name, address: registered.address };
         Ok(Open { client, session })
     }
 
@@ -182,6 +204,11 @@ async fn hear(mut events: Events, heard: mpsc::Sender<Heard>) {
             break;
         }
     }
+}
+
+fn lock(seat: &StdMutex<Seat>) -> MutexGuard<'_, Seat> {
+    // Each change is one statement, so a panic elsewhere cannot have left half of one.
+    seat.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn link_error(error: &ClientError) -> LinkError {

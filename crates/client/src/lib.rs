@@ -5,9 +5,11 @@
 //!
 //! - [`place`] where the sockets are, and whether they can be trusted.
 //! - [`Client`] one connection; [`Events`] what it is told.
+//! - [`blocking`] one that blocks, for a program that must be quick.
 //! - [`ClientError`] everything that can go wrong, each with its code.
 #![forbid(unsafe_code)]
 
+pub mod blocking;
 mod connection;
 mod error;
 pub mod place;

@@ -64,6 +64,11 @@ impl Place {
         &self.run
     }
 
+    /// The home that the sockets are in; `None` for a folder of their own.
+    pub fn home_folder(&self) -> Option<&Path> {
+        self.is_home.then_some(self.above.as_path())
+    }
+
     /// The path of a socket.
     pub fn socket(&self, socket: Socket) -> PathBuf {
         self.run.join(socket.file())

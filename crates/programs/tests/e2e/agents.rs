@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::harness::{House, Machine, executable, wait};
 
 /// An agent's server, as its host sees it.
-struct Agent {
+pub(crate) struct Agent {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -26,7 +26,7 @@ impl Drop for Agent {
 }
 
 impl Agent {
-    fn start(house: &House, machine: &Machine, name: &str) -> Self {
+    pub(crate) fn start(house: &House, machine: &Machine, name: &str) -> Self {
         let program = house.path().join("messaging-mcp");
         if !program.exists() {
             symlink(executable(), &program).unwrap();
@@ -68,12 +68,27 @@ impl Agent {
 
     /// A tool's result that is no error.
     #[track_caller]
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let name = format!("messaging_{tool}");
         let answer = self.ask("tools/call", json!({"name": name, "arguments": arguments}));
         let result = &answer["result"];
         assert_eq!(result["isError"], false, "{tool}: {answer}");
         result["structuredContent"].clone()
+    }
+
+    /// The code that a tool refuses with; none when it does not.
+    pub(crate) fn refusal(&mut self, tool: &str, arguments: Value) -> Option<String> {
+        let name = format!("messaging_{tool}");
+        let answer = self.ask("tools/call", json!({"name": name, "arguments": arguments}));
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let text: Value = serde_json::from_str(text).unwrap();
+        text["error"]["code"].as_str().map(ToOwned::to_owned)
+    }
+
+    /// Ends it as `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// The addresses of the agents that it can write to.
@@ -86,7 +101,7 @@ impl Agent {
             .collect()
     }
 
-    fn knows(&mut self, address: &str) {
+    pub(crate) fn knows(&mut self, address: &str) {
         wait(address, || self.contacts().iter().any(|known| known == address).then_some(()));
     }
 }

@@ -14,6 +14,7 @@ mod consent;
 mod delegation;
 mod harness;
 mod homes;
+mod hooks;
 mod invites;
 mod joining;
 mod limits;

@@ -3,7 +3,7 @@
 //!
 //! A seat belongs to a process that runs agents (the host) and is held by one MCP server that the host started. The server
 //! alone writes it. A server that replaces itself finds its own seat; one that follows a server that is gone takes its seat
-//! with its key; one that stands beside another has a seat of its own. See `docs/decisions/0020-a-seat-for-each-session.md`.
+//! with its key; one that stands beside another has a seat of its own. See `docs/decisions/0027-a-seat-for-each-session.md`.
 
 use std::fs::File;
 use std::io::Write as _;

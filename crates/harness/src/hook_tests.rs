@@ -1,3 +1,6 @@
+//! A hook against a scripted daemon, event by event.
+//! Spec: §11 "After-tool delivery"
+
 use super::*;
 use crate::process::Process;
 use crate::testing::{ATTACK, harmless, id, item_value};

@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// A channel that the agent may use; may be given several times
     #[arg(long = "channel", value_name = "NAME", value_parser = channel)]
     pub(crate) channels: Vec<ChannelName>,
+    /// Tell the host of new messages that ask for it, where it takes such a channel (Claude Code, when it was started with it)
+    #[arg(long)]
+    pub(crate) push: bool,
     /// The most bytes of text in one answer
     #[arg(long, value_name = "BYTES", default_value_t = ANSWER_BYTES, value_parser = answer_bytes)]
     pub(crate) max_answer_bytes: usize,

@@ -7,9 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod journal;
 mod link;
 mod parent;
+mod pipes;
+mod push;
+mod replace;
 mod server;
+mod telling;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -20,19 +25,21 @@ use std::time::Duration;
 use clap::{CommandFactory as _, Parser as _};
 use messaging_core::{b64, random};
 use messaging_harness::seat;
+use messaging_ipc::event::Event;
 use messaging_runtime::entropy::SystemRandom;
 use messaging_runtime::fatal;
 use messaging_runtime::log::{Level, Logger};
 use messaging_runtime::stop::StopSignal;
-use messaging_tools::link::AgentLink as _;
 use messaging_tools::{Options, Tools};
 use rmcp::ServiceExt as _;
-use rmcp::transport::stdio_pipes;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use args::{Args, Environment};
 use link::{DaemonLink, Heard, Wish};
 use parent::Met;
+use pipes::{Paused, Pipes};
+use replace::{Ask, Handover, Waiting};
 use server::Server;
 
 /// The command line was not understood (`EX_USAGE`).
@@ -41,6 +48,11 @@ const USAGE: u8 = 64;
 const SYSTEM: u8 = 71;
 /// Things heard that may wait for the tools.
 const HEARD: usize = 256;
+/// How long the last answers may take to leave.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often, and how many times, a process that is to be replaced looks whether its calls are answered.
+const LOOK: Duration = Duration::from_millis(5);
+const SETTLING: u32 = 2_000;
 
 /// Runs the program. `args` begins with its name.
 ///
@@ -87,48 +99,87 @@ struct Prepared {
     server: Server,
     met: Met,
     heard: mpsc::Receiver<Heard>,
+    asks: mpsc::Receiver<Ask>,
+    instance: String,
+    handover: Handover,
 }
 
 impl Prepared {
     fn new(args: &Args, environment: &Environment, log: Logger) -> Result<Self, &'static str> {
         let (told, heard) = mpsc::channel(HEARD);
+        let (ask, asks) = mpsc::channel(HEARD);
+        let handover = Handover::read().unwrap_or_default();
         let wish = Wish {
             name: args.name(environment)?,
             agent: args.agent.clone(),
             ticket_file: args.ticket_file(environment),
         };
-        let fresh = seat::fresh_key(&mut SystemRandom).ok_or("no session key could be made")?;
-        let link = DaemonLink::new(args.place(environment)?, wish, fresh, told, log);
+        let fresh = handover.key.clone().or_else(|| seat::fresh_key(&mut SystemRandom));
+        let fresh = fresh.ok_or("no session key could be made")?;
+        let waiting = Waiting::new(ask);
+        let link = DaemonLink::new(args.place(environment)?, wish, fresh, waiting, told, log);
+        let random = || b64::encode(&random::bytes::<16>(&mut SystemRandom));
+        let instance = handover.instance.clone().unwrap_or_else(random);
         let options = Options {
             channels: args.channels.clone(),
             persons: false,
             answer_bytes: args.max_answer_bytes,
-            instance: b64::encode(&random::bytes::<16>(&mut SystemRandom)),
+            instance: instance.clone(),
         };
         let tools = Arc::new(Tools::new(link, SystemRandom, options));
-        let met = Met::default();
-        let server = Server::new(Arc::clone(&tools), &args.channels, met.clone());
-        Ok(Self { tools, server, met, heard })
+        tools.recall(&handover.memory);
+        let met = Met::known(handover.host);
+        let server = Server::new(Arc::clone(&tools), &args.channels, met.clone(), args.push);
+        Ok(Self { tools, server, met, heard, asks, instance, handover })
     }
 
     /// Serves until the host is gone or a signal comes.
     async fn serve(self) {
-        let Self { tools, server, met, mut heard } = self;
+        let Self { tools, server, met, mut heard, asks, instance, handover } = self;
+        let (to_push, pushed) = mpsc::channel(HEARD);
         let listening = Arc::clone(&tools);
         tokio::spawn(async move {
             while let Some(what) = heard.recv().await {
                 match what {
                     Heard::Connected => listening.reconnected(),
-                    Heard::Event(event) => listening.heard(&event),
+                    Heard::Event(event) => {
+                        listening.heard(&event);
+                        if let Event::Inbox { item, .. } = *event
+                            && item.wake
+                        {
+                            // One that finds no room is in the inbox.
+                            let _ = to_push.try_send(item.id);
+                        }
+                    }
                 }
             }
         });
+        let (reader, whole) = pipes::input();
+        let pipes = Pipes::new(handover.answered.clone());
+        let (inside, running) = pipes.run(reader, pipes::output(), handover.said());
+        let replacing = Replacing {
+            asks,
+            pipes: Arc::clone(&pipes),
+            tools: Arc::clone(&tools),
+            met: met.clone(),
+            instance,
+            whole,
+        };
+        tokio::spawn(replacing.run(running.listening));
+        let telling = running.telling;
         let session = async move {
             // A host that goes away before its first message leaves nothing to do.
-            let Ok(running) = server.serve(stdio_pipes()).await else { return };
+            let Ok(running) = server.serve(inside).await else { return };
             // Others see the session from now on; a daemon that is not there is asked again by the first call.
-            tokio::spawn(async move { drop(tools.link().session().await) });
+            let greeting = Arc::clone(&tools);
+            tokio::spawn(async move { drop(greeting.link().greet().await) });
+            if tools.link().pushes() {
+                let peer = running.peer().clone();
+                tokio::spawn(telling::tell(Arc::clone(&tools), pushed, peer));
+            }
             let _ = running.waiting().await;
+            // What was answered reaches a host that still reads.
+            let _ = tokio::time::timeout(LAST_WORDS, telling).await;
         };
         let stopped = async {
             match StopSignal::listen() {
@@ -141,6 +192,59 @@ impl Prepared {
             () = session => {}
             () = stopped => {}
             () = met.gone() => {}
+        }
+    }
+}
+
+/// What this process needs to become another.
+struct Replacing {
+    asks: mpsc::Receiver<Ask>,
+    pipes: Arc<Pipes>,
+    tools: Arc<Tools<DaemonLink, SystemRandom>>,
+    met: Met,
+    instance: String,
+    /// Whether listening can be called off.
+    whole: bool,
+}
+
+impl Replacing {
+    /// Becomes the program that a call asks for. A call is told when that did not work.
+    async fn run(mut self, mut listening: JoinHandle<Paused>) {
+        while let Some((path, failed)) = self.asks.recv().await {
+            if self.whole {
+                self.pipes.pause();
+                let Ok(paused) = listening.await else { return };
+                if !paused.ended && self.is_settled().await {
+                    let _turn = self.pipes.between_lines().await;
+                    self.handover(&paused).exec(&path);
+                }
+                listening = self.pipes.listen(paused);
+            }
+            drop(failed);
+        }
+    }
+
+    /// Waits until every request that does not wait for this is answered; false when one goes on and on.
+    async fn is_settled(&self) -> bool {
+        for _ in 0..SETTLING {
+            if self.pipes.journal().open.len() <= self.tools.link().waiting().count() {
+                return true;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        false
+    }
+
+    fn handover(&self, paused: &Paused) -> Handover {
+        let journal = self.pipes.journal();
+        Handover {
+            key: Some(self.tools.link().key()),
+            instance: Some(self.instance.clone()),
+            host: self.met.pid(),
+            lines: journal.again(),
+            answered: journal.opening_answered(),
+            rest: b64::encode(&paused.rest),
+            memory: self.tools.memory(),
         }
     }
 }

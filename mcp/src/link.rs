@@ -2,6 +2,7 @@
 //! Spec: §11 "MCP server", D7.1 "Session", "Daemon"
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
 
 use messaging_client::{Client, ClientError, Events, Place, Socket};
@@ -10,6 +11,7 @@ use messaging_core::ids::{ClientKind, SessionName};
 use messaging_harness::seat::{self, Seat};
 use messaging_ipc::call::{EventsSubscribe, SessionRegister};
 use messaging_ipc::event::Event;
+use messaging_ipc::hello::Mismatch;
 use messaging_ipc::methods::Method;
 use messaging_ipc::params::KeyOnly;
 use messaging_ipc::params::session::Register;
@@ -19,6 +21,8 @@ use messaging_runtime::log::{Level, Logger};
 use messaging_tools::link::{AgentLink, LinkError, Session};
 use serde_json::Value;
 use tokio::sync::{Mutex, mpsc};
+
+use crate::replace::Waiting;
 
 /// What the tools should know of what happens meanwhile.
 #[derive(Debug)]
@@ -45,6 +49,9 @@ pub(crate) struct DaemonLink {
     fresh: SessionKey,
     seat: OnceLock<Option<StdMutex<Seat>>>,
     open: Mutex<Option<Open>>,
+    /// Whether the host takes what it is told by itself.
+    push: AtomicBool,
+    waiting: Waiting,
     heard: mpsc::Sender<Heard>,
     log: Logger,
 }
@@ -71,14 +78,46 @@ impl DaemonLink {
         place: Place,
         wish: Wish,
         fresh: SessionKey,
+        waiting: Waiting,
         heard: mpsc::Sender<Heard>,
         log: Logger,
     ) -> Self {
-        Self { place, wish, fresh, seat: OnceLock::new(), open: Mutex::default(), heard, log }
+        Self {
+            place,
+            wish,
+            fresh,
+            seat: OnceLock::new(),
+            open: Mutex::default(),
+            push: AtomicBool::new(false),
+            waiting,
+            heard,
+            log,
+        }
+    }
+
+    /// The host takes what it is told by itself: senders may know.
+    pub(crate) fn may_push(&self) {
+        self.push.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it does.
+    pub(crate) fn pushes(&self) -> bool {
+        self.push.load(Ordering::SeqCst)
+    }
+
+    /// Calls that wait for a successor of this process.
+    pub(crate) fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// The session, registered if it can be: what this process does of its own accord waits for no successor.
+    pub(crate) async fn greet(&self) -> Option<Session> {
+        // Whoever calls next tries again, and is told what is wrong.
+        Some(self.open().await.ok()?.session)
     }
 
     /// The session's key. The seat is taken when a daemon is there, whose home it may be in.
-    fn key(&self) -> SessionKey {
+    pub(crate) fn key(&self) -> SessionKey {
         let seat = self.seat.get_or_init(|| {
             let seat = Seat::take(
                 &self.place,
@@ -102,7 +141,7 @@ impl DaemonLink {
     }
 
     /// The connection with the session, made if there is none.
-    async fn open(&self) -> Result<Open, LinkError> {
+    async fn open(&self) -> Result<Open, ClientError> {
         let mut open = self.open.lock().await;
         if let Some(open) =
             open.as_ref().filter(|open| open.lives() && open.session.address.is_some())
@@ -115,10 +154,9 @@ impl DaemonLink {
             Some(living) => self.register(living.client).await,
             None => self.connect().await,
         };
-        let made = made.map_err(|error| {
+        let made = made.inspect_err(|error| {
             let code = Value::from(error.code().as_str());
             self.log.write(Level::Info, "mcp.refused", &[("code", code)]);
-            link_error(&error)
         })?;
         *open = Some(made.clone());
         Ok(made)
@@ -136,11 +174,12 @@ impl DaemonLink {
 
     async fn register(&self, client: Client) -> Result<Open, ClientError> {
         let key = self.key();
+        let tier = if self.pushes() { SessionTier::Push } else { SessionTier::Pull };
         let register = Register {
             key: key.clone(),
             agent: self.wish.agent.clone(),
             name: Some(self.wish.name.clone()),
-            tier: Some(SessionTier::Pull),
+            tier: Some(tier),
             state: None,
             repo: None,
             branch: None,
@@ -151,6 +190,9 @@ impl DaemonLink {
         };
         let registered = client.call::<SessionRegister>(&register).await?;
         client.call::<EventsSubscribe>(&KeyOnly { key: key.clone() }).await?;
+        if let Some(Some(seat)) = self.seat.get() {
+            lock(seat).set_tier(tier);
+        }
         let session = Session { key, name: registered.name, address: registered.address };
         Ok(Open { client, session })
     }
@@ -173,17 +215,22 @@ impl DaemonLink {
 
 impl AgentLink for DaemonLink {
     async fn session(&self) -> Result<Session, LinkError> {
-        Ok(self.open().await?.session)
+        let opened = self.open().await;
+        if let Err(ClientError::Mismatch(Mismatch::Release { daemon })) = &opened {
+            // Nothing of the call was done yet: a process that takes this one's place does all of it.
+            self.waiting.wait(daemon).await;
+        }
+        opened.map(|open| open.session).map_err(|error| link_error(&error))
     }
 
     async fn call(&self, method: Method, params: Value) -> Result<Value, LinkError> {
-        let open = self.open().await?;
+        let open = self.open().await.map_err(|error| link_error(&error))?;
         let result = open.client.call_raw(method.name(), Some(params.clone()), None).await;
         match result {
             Ok(value) => Ok(value),
             Err(ClientError::Unavailable(_)) if !open.lives() && may_repeat(method) => {
                 // The daemon went away under the call: a new one may be there already.
-                let open = self.open().await?;
+                let open = self.open().await.map_err(|error| link_error(&error))?;
                 let result = open.client.call_raw(method.name(), Some(params), None).await;
                 result.map_err(|error| link_error(&error))
             }

@@ -22,6 +22,20 @@ impl Met {
         self.0.get_or_init(parent);
     }
 
+    /// The host that a predecessor of this process met.
+    pub(crate) fn known(host: Option<i32>) -> Self {
+        let met = Self::default();
+        if host.is_some() {
+            met.0.get_or_init(|| host);
+        }
+        met
+    }
+
+    /// The host's process, once it was met.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.0.get().copied().flatten()
+    }
+
     /// Waits until the parent is another.
     pub(crate) async fn gone(&self) {
         let mut looks = 0_u32;

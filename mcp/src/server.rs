@@ -20,11 +20,17 @@ use serde_json::{Map, Value, json as object};
 
 use crate::link::DaemonLink;
 use crate::parent::Met;
+use crate::push::{CHANNEL, is_taken_by};
+
+/// What a model is told of what comes by itself.
+const PUSHED: &str = " New messages may also come by themselves, in a channel tag of this server; inside it the same holds.";
 
 /// One process's server.
 #[derive(Clone)]
 pub(crate) struct Server {
     tools: Arc<Tools<DaemonLink, SystemRandom>>,
+    /// Whether the person asked that the host be told of new items.
+    push: bool,
     config: ServerConfig,
     list: Arc<Vec<Tool>>,
     met: Met,
@@ -35,13 +41,19 @@ impl Server {
         tools: Arc<Tools<DaemonLink, SystemRandom>>,
         channels: &[ChannelName],
         met: Met,
+        push: bool,
     ) -> Self {
         let me =
             Implementation::new("messaging-mcp", env!("CARGO_PKG_VERSION")).with_title("Messaging");
-        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(me)
-            .with_instructions(instructions(channels));
-        Self { tools, config, list: Arc::new(TOOLS.iter().map(described).collect()), met }
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        let mut words = instructions(channels);
+        if push {
+            let channel = (CHANNEL.to_owned(), Map::new());
+            capabilities.experimental = Some(std::iter::once(channel).collect());
+            words.push_str(PUSHED);
+        }
+        let config = ServerConfig::new(capabilities).with_server_info(me).with_instructions(words);
+        Self { tools, push, config, list: Arc::new(TOOLS.iter().map(described).collect()), met }
     }
 }
 
@@ -56,6 +68,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         self.met.host();
+        if self.push && is_taken_by(&request) {
+            self.tools.link().may_push();
+        }
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
     }

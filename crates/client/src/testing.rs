@@ -55,6 +55,14 @@ impl FakeDaemon {
         greeting: Vec<u8>,
         script: impl Fn(&str, &Value) -> Step + Send + Sync + 'static,
     ) -> Self {
+        Self::greeting_by(move || greeting.clone(), script)
+    }
+
+    /// A daemon whose first bytes on each connection are these.
+    pub fn greeting_by(
+        greeting: impl Fn() -> Vec<u8> + Send + 'static,
+        script: impl Fn(&str, &Value) -> Step + Send + Sync + 'static,
+    ) -> Self {
         let home = private_home();
         let listener = UnixListener::bind(home.path().join("run/admin.sock"))
             .unwrap_or_else(|error| fail("bind", &error));
@@ -63,8 +71,7 @@ impl FakeDaemon {
         let log: Arc<Mutex<Vec<Seen>>> = Arc::clone(&seen);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (greeting, script, log) =
-                    (greeting.clone(), Arc::clone(&script), Arc::clone(&log));
+                let (greeting, script, log) = (greeting(), Arc::clone(&script), Arc::clone(&log));
                 std::thread::spawn(move || serve(stream, &greeting, &*script, &log));
             }
         });

@@ -142,6 +142,23 @@ impl<L: AgentLink, R: Random + Send> Tools<L, R> {
         }
     }
 
+    /// What is remembered between calls, for a process that takes this one's place.
+    pub fn memory(&self) -> Value {
+        let state = self.state();
+        serde_json::json!({ "sent": state.sent, "progress": state.progress })
+    }
+
+    /// Takes up what another process remembered. What is not understood is not remembered.
+    pub fn recall(&self, memory: &Value) {
+        let mut state = self.state();
+        if let Some(sent) = memory.get("sent").and_then(|sent| json::decode(sent).ok()) {
+            state.sent = sent;
+        }
+        if let Some(progress) = memory.get("progress").and_then(|known| json::decode(known).ok()) {
+            state.progress = progress;
+        }
+    }
+
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }

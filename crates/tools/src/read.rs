@@ -10,6 +10,7 @@ use messaging_ipc::params::inbox::{GetItem, ReadItem};
 use messaging_ipc::params::task::Get;
 use messaging_ipc::results::inbox::{InboxEntry, ItemRead as Item};
 use messaging_ipc::shapes::{Content, InboxStage};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::Tools;
@@ -22,7 +23,7 @@ use crate::room::Room;
 use crate::shown::{Author, from_of, put};
 
 /// How far each part of a message was shown: what was read in pieces counts as read when all of it was.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Progress {
     messages: Vec<(Ulid, Vec<usize>)>,
 }
@@ -242,5 +243,8 @@ mod tests {
         assert!(!progress.whole(&id, &[10, 100]));
         progress.shown(&id, 1, 60, 100);
         assert!(progress.whole(&id, &[10, 100]));
+        let memory = serde_json::to_value(&progress).unwrap();
+        let recalled: Progress = messaging_core::json::decode(&memory).unwrap();
+        assert!(recalled.whole(&id, &[10, 100]) && !recalled.whole(&id, &[11, 100]));
     }
 }

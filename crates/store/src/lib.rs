@@ -12,11 +12,14 @@
 //! [`StoreError`] names what failed; a [`FaultPlan`] makes chosen writes and commits fail, for simulations.
 #![forbid(unsafe_code)]
 
+mod copy;
 mod effects;
 mod error;
 mod fault;
 mod layout;
+mod log;
 mod open;
+mod salvage;
 mod turn;
 mod tx;
 
@@ -26,5 +29,6 @@ pub use fault::{Fault, FaultPlan, How};
 pub use layout::{Growth, Layout, SchemaAt, Step};
 pub use open::Store;
 pub use rusqlite::{Row, params, types};
+pub use salvage::Salvaged;
 pub use turn::{Batch, Commit, Loop, MAX_BATCH, Machine, Outcome, Settled, Turn};
 pub use tx::{Tx, View};

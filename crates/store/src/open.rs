@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
 use crate::error::{OpenError, Refusal, StoreError};
 use crate::layout::{Growth, Layout, SchemaAt, Step};
-use crate::tx::View;
+use crate::tx::{Ledger, Tx, View};
 
 /// An open store of ours, brought up to this release's schema.
 pub struct Store {
@@ -82,12 +82,27 @@ impl Store {
         Ok(())
     }
 
+    /// Writes in one transaction, while no loop has the store.
+    ///
+    /// Errors: the first of `act`, or the commit's; then nothing was written.
+    pub fn write<T>(
+        &self,
+        act: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut ledger = Ledger::default();
+        ledger.begin_input(true, false);
+        match act(&mut Tx::new(&self.conn, &mut ledger)) {
+            Ok(value) => ledger.commit(&self.conn).map(|()| value),
+            Err(error) => {
+                ledger.abandon(&self.conn);
+                Err(error)
+            }
+        }
+    }
+
     /// Writes a consistent copy to `path`, which must not exist; mode 0600.
     pub fn copy_to(&self, path: &Path) -> Result<(), StoreError> {
-        match private_options().create_new(true).open(path) {
-            Ok(_) => {}
-            Err(_) => return Err(StoreError::Io),
-        }
+        create_new_private(path)?;
         let mut copy = Connection::open_with_flags(path, READ_WRITE)?;
         let backup = rusqlite::backup::Backup::new(&self.conn, &mut copy)?;
         backup.run_to_completion(COPY_PAGES, Duration::ZERO, None)?;
@@ -112,6 +127,7 @@ impl Store {
             conn.pragma_update(None, name, value)?;
         }
         conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        conn.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
         // A double-quoted unknown column is then an error, not a string.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
@@ -134,6 +150,15 @@ fn create_private(path: &Path) -> Result<(), OpenError> {
     }
 }
 
+/// Makes an empty file that only its owner reads. Errors: also when there is one.
+pub(crate) fn create_new_private(path: &Path) -> Result<(), StoreError> {
+    match private_options().create_new(true).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::StorageFull => Err(StoreError::Full),
+        Err(_) => Err(StoreError::Io),
+    }
+}
+
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -152,7 +177,7 @@ fn inspect(path: &Path, layout: &Layout) -> Result<(), OpenError> {
 }
 
 /// A connection that leaves the file and what stands beside it as they are; none past an interrupted rollback.
-fn reading(path: &Path) -> Result<Option<Connection>, OpenError> {
+pub(crate) fn reading(path: &Path) -> Result<Option<Connection>, OpenError> {
     if beside(path, "-journal").exists() {
         return Ok(None);
     }
@@ -167,12 +192,22 @@ fn reading(path: &Path) -> Result<Option<Connection>, OpenError> {
 }
 
 /// What a store's tables and records say.
-enum Verdict {
+pub(crate) enum Verdict {
     New,
     Ours { schema: u32 },
 }
 
-fn verdict(conn: &Connection, layout: &Layout) -> Result<Verdict, OpenError> {
+impl Verdict {
+    /// The schema that the store records.
+    pub(crate) fn schema(&self) -> Option<u32> {
+        match self {
+            Self::New => None,
+            Self::Ours { schema } => Some(*schema),
+        }
+    }
+}
+
+pub(crate) fn verdict(conn: &Connection, layout: &Layout) -> Result<Verdict, OpenError> {
     let tables = tables(conn, layout)?;
     if tables.is_empty() {
         return Ok(Verdict::New);
@@ -306,7 +341,7 @@ fn set_schema(conn: &Connection, layout: &Layout) -> rusqlite::Result<()> {
 }
 
 /// The name of a file that SQLite keeps beside the database.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
@@ -326,15 +361,17 @@ fn unchanging(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-const READ_WRITE: OpenFlags =
+pub(crate) const READ_WRITE: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
-const READ_ONLY: OpenFlags =
+pub(crate) const READ_ONLY: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// SQLite's own 16 are fewer than an engine has statements, and a cache that turns over is slower than none.
 const CACHED_STATEMENTS: usize = 128;
 /// 16 MiB of log between checkpoints: each costs two syncs, which a busy server should not pay every few commits.
 const CHECKPOINT_PAGES: i64 = 4_096;
+/// A log that a reader made larger is cut to 32 MiB when it begins anew.
+const LOG_LIMIT: i64 = 32 << 20;
 const COPY_PAGES: std::ffi::c_int = 1_024;
 
 #[cfg(test)]

@@ -19,6 +19,10 @@ impl<'a> View<'a> {
         Self { conn }
     }
 
+    pub(crate) fn conn(&self) -> &'a Connection {
+        self.conn
+    }
+
     /// The first row that `sql` gives, or none.
     pub fn row<T>(
         &self,

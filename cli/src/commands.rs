@@ -30,6 +30,7 @@ mod search;
 mod send;
 mod sent;
 mod setup;
+mod snapshot;
 mod status;
 mod task;
 mod team;
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Mail(mail::Mail),
     Export(export::Export),
+    Snapshot(snapshot::Snapshot),
     #[command(subcommand)]
     Contact(contact::Contact),
     #[command(subcommand)]
@@ -109,6 +111,7 @@ impl Command {
             Self::Sent(command) => command.run(context).await,
             Self::Mail(command) => command.run(context).await,
             Self::Export(command) => command.run(context).await,
+            Self::Snapshot(command) => command.run(context).await,
             Self::Task(command) => command.run(context).await,
             Self::People(command) => command.run(context).await,
             Self::Contact(command) => command.run(context).await,

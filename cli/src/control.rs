@@ -6,5 +6,5 @@ mod start;
 mod stop;
 
 pub(crate) use lock::locked_pid;
-pub(crate) use start::{Started, start};
+pub(crate) use start::{Started, repair, start};
 pub(crate) use stop::{Stopped, stop};

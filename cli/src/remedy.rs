@@ -48,7 +48,7 @@ pub(crate) const fn of(code: Code) -> &'static str {
         Code::TicketRequired => "start this from the host.",
         Code::TicketInvalid => "start this from the host again.",
         Code::DaemonUnavailable => "run `messaging daemon start`.",
-        Code::DaemonMismatch => "run `messaging daemon stop`, then `messaging daemon start`.",
+        Code::DaemonMismatch => "run `messaging daemon restart`.",
         Code::Internal => "run `messaging daemon logs`.",
     }
 }

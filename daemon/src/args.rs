@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// Print the version, the store's schema and the protocol
     #[arg(short = 'V', long)]
     pub(crate) version: bool,
+    /// Mend a damaged store instead: save what can be read, keep the old file beside it, say what came of it as JSON
+    #[arg(long, conflicts_with = "version")]
+    pub(crate) repair: bool,
     /// With --version: print them as JSON
     #[arg(long, requires = "version")]
     pub(crate) json: bool,

@@ -12,7 +12,7 @@ use messaging_core::code::Failure;
 use messaging_daemon_engine::StartError as EngineError;
 use messaging_daemon_engine::events::{Level, LogEvent};
 use messaging_daemon_engine::{Boot, DaemonEngine, In, LAYOUT, Tier};
-use messaging_ipc::hello::{Hello, RELEASE};
+use messaging_ipc::hello::{Hello, release};
 use messaging_runtime::clock::SystemClock;
 use messaging_runtime::entropy::SystemRandom;
 use messaging_runtime::log::Logger;
@@ -28,8 +28,9 @@ use crate::ipc::{self, Door, Shared};
 use crate::link::Ways;
 use crate::lock::HomeLock;
 use crate::owner::{Inbox, Owner};
+use crate::snapshot::{self, Snapshots};
 use crate::wake::Waker;
-use crate::{awake, config, keys, link, log, os};
+use crate::{awake, config, keys, link, log, os, repair};
 
 /// What a start is told.
 #[derive(Debug, Clone)]
@@ -64,6 +65,9 @@ impl Daemon {
         let clock = SystemClock::start();
         let home = Home::open(&options.home)?;
         let lock = HomeLock::take(&home)?;
+        if repair::is_half_done(&home) {
+            return Err(StartError::HalfRepaired);
+        }
         Store::check(&home.store(), &LAYOUT).map_err(store_error)?;
         let (config, unknown_keys) = config::load(&home)?;
         home.share_with(config.agent_group)?;
@@ -73,6 +77,7 @@ impl Daemon {
             log::write(&log, &LogEvent::HomeParentWritable {});
         }
         keys::clear_leftovers(&home)?;
+        snapshot::clear_leftovers(&home)?;
         let identity = keys::load(&home)?;
         let pairing = keys::load_pairing(&home)?;
         let agent_group = config.agent_group;
@@ -82,7 +87,7 @@ impl Daemon {
             identity,
             pairing,
             pid: os::process_id(),
-            version: RELEASE,
+            version: release(),
         };
         let store = Store::open(&home.store(), &LAYOUT, &[]).map_err(store_error)?;
         let (engine, first) =
@@ -106,6 +111,7 @@ impl Daemon {
             arrivals,
             link,
             stopping: stop_seen,
+            snapshots: Snapshots::new(home.clone(), Handle::current(), inbox.downgrade()),
             clock,
             home,
             log: log.clone(),

@@ -74,6 +74,10 @@ pub enum StartError {
     },
     /// The store cannot be read or written, or holds a roster that does not verify.
     Store(StoreError),
+    /// A repair of the store was begun and did not end.
+    HalfRepaired,
+    /// A repair found nothing in the store that can be read.
+    Beyond,
 }
 
 /// The rule that a file or folder breaks.
@@ -131,7 +135,10 @@ impl StartError {
             StartError::Config(_) | StartError::Identity(_) | StartError::Pairing(_) => {
                 status::CONFIG
             }
-            StartError::System { .. } | StartError::Store(_) => status::FATAL,
+            StartError::System { .. }
+            | StartError::Store(_)
+            | StartError::HalfRepaired
+            | StartError::Beyond => status::FATAL,
         }
     }
 
@@ -147,7 +154,8 @@ impl StartError {
             StartError::Config(failure)
             | StartError::Identity(failure)
             | StartError::Pairing(failure) => failure.code,
-            StartError::System { .. } | StartError::Store(_) => Code::Internal,
+            StartError::HalfRepaired => Code::InvalidState,
+            StartError::System { .. } | StartError::Store(_) | StartError::Beyond => Code::Internal,
         }
     }
 
@@ -179,6 +187,13 @@ impl StartError {
             StartError::System { what, .. } => {
                 format!("check the disk and the permissions of {what}")
             }
+            StartError::Store(StoreError::Corrupt) | StartError::HalfRepaired => {
+                "run: messaging daemon repair".into()
+            }
+            StartError::Beyond => {
+                "restore messaging.db from a snapshot, or move the home aside and set it up again"
+                    .into()
+            }
             StartError::Store(_) => "check the disk and the permissions of messaging.db".into(),
         }
     }
@@ -207,6 +222,11 @@ impl fmt::Display for StartError {
             StartError::Identity(failure) => write!(f, "identity.json: {}", failure.at),
             StartError::Pairing(failure) => write!(f, "pairing.json: {}", failure.at),
             StartError::System { what, error } => write!(f, "{what}: {}", error.kind()),
+            StartError::Store(StoreError::Corrupt) => f.write_str("messaging.db is damaged"),
+            StartError::HalfRepaired => {
+                f.write_str("a repair of messaging.db was begun and did not end")
+            }
+            StartError::Beyond => f.write_str("nothing of messaging.db can be read"),
             StartError::Store(error) => write!(f, "messaging.db: {error}"),
         }
     }

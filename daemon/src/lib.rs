@@ -25,6 +25,8 @@ mod os;
 mod owner;
 mod program;
 mod proxy;
+mod repair;
+mod snapshot;
 mod tls;
 mod wake;
 

@@ -10,6 +10,6 @@ mod unix;
 pub(crate) use unix::{
     ModeBits, effective_uid, end_group, erase_private, erase_staged, hold_umask, ignore_hangup,
     is_alive, is_in_group, is_safe_program, lead_a_group, listen, make_private_dir,
-    make_private_file, process_id, read_private, set_mode_and_group, stat, write_private,
-    write_secret,
+    make_private_file, process_id, read_private, set_mode_and_group, stat, write_new,
+    write_private, write_secret,
 };

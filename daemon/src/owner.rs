@@ -23,6 +23,7 @@ use crate::ipc::LineQueue;
 use crate::keys;
 use crate::link::LinkCommand;
 use crate::log;
+use crate::snapshot::Snapshots;
 use crate::wake::Waker;
 
 /// The other side of a channel has ended: the daemon is stopping.
@@ -52,6 +53,11 @@ impl Inbox {
         (Inbox { door, room: Arc::new(Semaphore::new(UNITS as usize)) }, receiver)
     }
 
+    /// The same door, not held open.
+    pub(crate) fn downgrade(&self) -> WeakInbox {
+        WeakInbox { door: self.door.downgrade(), room: Arc::clone(&self.room) }
+    }
+
     /// Waits for room, then brings one input.
     pub(crate) async fn put(&self, input: In) -> Result<(), Gone> {
         let units = units_of(&input);
@@ -65,6 +71,20 @@ impl Inbox {
     /// Waits for room, then brings a connection.
     pub(crate) async fn open(&self, input: In, conn: ConnId, lines: LineQueue) -> Result<(), Gone> {
         self.door.send(Arrival::Opened { input, conn, lines }).await.map_err(|_| Gone)
+    }
+}
+
+/// The owner's door for whoever must not hold it open: once everybody else is gone, so is the door.
+#[derive(Clone)]
+pub(crate) struct WeakInbox {
+    door: mpsc::WeakSender<Arrival>,
+    room: Arc<Semaphore>,
+}
+
+impl WeakInbox {
+    /// The door, while somebody holds it open.
+    pub(crate) fn upgrade(&self) -> Option<Inbox> {
+        Some(Inbox { door: self.door.upgrade()?, room: Arc::clone(&self.room) })
     }
 }
 
@@ -91,6 +111,7 @@ pub(crate) struct Owner {
     pub(crate) log: Logger,
     pub(crate) waker: Waker,
     pub(crate) runtime: Handle,
+    pub(crate) snapshots: Snapshots,
 }
 
 impl Owner {
@@ -110,7 +131,10 @@ impl Owner {
                 match self.wait(&mut arrived) {
                     Waited::Arrived => {}
                     Waited::Deadline => inputs.push(In::Tick),
-                    Waited::Gone => break,
+                    Waited::Gone => {
+                        self.snapshots.end();
+                        break;
+                    }
                 }
             }
             for arrival in arrived.drain(..) {
@@ -199,6 +223,8 @@ impl Owner {
                 own.push_back(In::Saved { token, ok });
             }
             Out::Wake { call, host, ids } => self.waker.begin(call, host, ids),
+            Out::TakeSnapshot { token, at } => self.snapshots.take(token, at),
+            Out::DropSnapshot { token } => self.snapshots.discard(token),
             Out::Log(event) => {
                 log::write(&self.log, &event);
                 if log::is_stopping(&event) {
@@ -215,11 +241,14 @@ impl Owner {
     }
 
     /// The last act: what was answered leaves, and the store is closed whole.
-    fn finish(self, connections: BTreeMap<ConnId, LineQueue>) {
+    fn finish(mut self, connections: BTreeMap<ConnId, LineQueue>) {
         self.stopping.send_replace(true);
         for lines in connections.values() {
             lines.end();
         }
+        // A copy under way ends with the process, and is deleted; its thread must not wait for this one.
+        self.arrivals.close();
+        self.snapshots.end();
         let store = self.engine.into_store();
         // A log that is not folded in is folded in at the next start.
         let _ = store.checkpoint();

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use messaging_daemon_engine::LAYOUT;
-use messaging_ipc::hello::RELEASE;
+use messaging_ipc::hello::release;
 use messaging_runtime::log::{Level, Logger};
 use messaging_runtime::stop::StopSignal;
 use messaging_runtime::{fatal, files};
@@ -17,6 +17,7 @@ use crate::daemon::{Daemon, Options};
 use crate::environment::Environment;
 use crate::exit::{StartError, status};
 use crate::os;
+use crate::repair;
 
 /// Runs `messagingd` with a command line whose first word is the program's name.
 #[must_use]
@@ -38,7 +39,8 @@ pub fn run_as_program(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     os::hold_umask();
     fatal::exit_on_panic(Logger::stderr(Level::Error), FATAL_EVENT);
-    match start(&args) {
+    let served = if args.repair { mend(&args) } else { start(&args) };
+    match served {
         Ok(()) => ExitCode::from(status::DONE),
         Err(error) => {
             let text = format!("{error}\nNext: {}\n", error.remedy());
@@ -53,6 +55,12 @@ pub fn run_as_program(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 #[must_use]
 pub fn command() -> clap::Command {
     <Args as clap::CommandFactory>::command()
+}
+
+fn mend(args: &Args) -> Result<(), StartError> {
+    let told = repair::run(&args.home()?)?;
+    writeln!(std::io::stdout(), "{told}")
+        .map_err(|error| StartError::System { what: "standard output", error })
 }
 
 fn start(args: &Args) -> Result<(), StartError> {
@@ -94,11 +102,11 @@ fn start(args: &Args) -> Result<(), StartError> {
 fn version(as_json: bool) -> String {
     if as_json {
         serde_json::json!({
-            "version": RELEASE, "storeSchema": LAYOUT.schema, "protocol": PROTOCOL,
+            "version": release(), "storeSchema": LAYOUT.schema, "protocol": PROTOCOL,
         })
         .to_string()
     } else {
-        format!("messagingd {RELEASE} (store schema {}, protocol {PROTOCOL})", LAYOUT.schema)
+        format!("messagingd {} (store schema {}, protocol {PROTOCOL})", release(), LAYOUT.schema)
     }
 }
 

@@ -7,9 +7,13 @@
 )]
 
 mod shell {
+    mod damage;
     mod home;
     mod limits;
+    mod privacy;
     mod process;
     pub(crate) mod rig;
+    mod snapshot;
     mod sockets;
+    mod stores;
 }

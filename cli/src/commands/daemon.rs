@@ -2,6 +2,7 @@
 //! Spec: D6.4, D6.5
 
 mod logs;
+mod repair;
 mod restart;
 mod start;
 mod status;
@@ -24,6 +25,7 @@ pub(crate) enum Daemon {
     Start(start::Start),
     Stop(stop::Stop),
     Restart(restart::Restart),
+    Repair(repair::Repair),
     Status(status::Status),
     Logs(logs::Logs),
 }
@@ -34,6 +36,7 @@ impl Daemon {
             Self::Start(command) => command.run(context).await,
             Self::Stop(command) => command.run(context).await,
             Self::Restart(command) => command.run(context).await,
+            Self::Repair(command) => command.run(context).await,
             Self::Status(command) => command.run(context).await,
             Self::Logs(command) => command.run(context).await,
         }

@@ -5,7 +5,7 @@ mod files;
 mod running;
 
 use messaging_client::{ClientError, Socket, hello};
-use messaging_ipc::hello::RELEASE;
+use messaging_ipc::hello::release;
 use serde_json::{Value, json};
 
 use super::status::Overview;
@@ -110,6 +110,7 @@ impl Doctor {
         } else {
             checks.push(files::store(&home, pid.is_some()));
         }
+        checks.push(files::store_log(&home));
         checks.push(files::log(&home, context.screen.now));
         Ok(self.report(context, &checks))
     }
@@ -143,11 +144,11 @@ fn daemon(greeting: &Result<messaging_ipc::hello::Hello, ClientError>) -> Check 
     let id = "daemon";
     match greeting {
         Ok(hello) if hello.clone().admit().is_ok() => {
-            Check::ok(id, format!("release {RELEASE} answers, process {}", hello.pid))
+            Check::ok(id, format!("release {} answers, process {}", release(), hello.pid))
         }
         Ok(hello) => {
             let found = messaging_core::peer_text::one_line(&hello.version, 40);
-            let message = format!("release {found} answers, and this is release {RELEASE}");
+            let message = format!("release {found} answers, and this is release {}", release());
             Check::fail(id, message, crate::remedy::of(messaging_core::code::Code::DaemonMismatch))
         }
         Err(error) => Check::fail(id, error.message(), crate::remedy::of(error.code())),

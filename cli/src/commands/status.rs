@@ -180,6 +180,12 @@ impl Overview {
             }
             None => {}
         }
+        if self.status.damaged.is_some() {
+            alarms.push("the store is damaged: nothing can be sent or read".to_owned());
+        }
+        if self.status.twin_since.is_some() {
+            alarms.push(messaging_daemon_engine::TWIN.to_owned());
+        }
         if self.health.alarm.0 == Some(HealthAlarm::Directory) {
             alarms.push("the directory showed two different histories".to_owned());
         }

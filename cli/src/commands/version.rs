@@ -2,7 +2,7 @@
 //! Spec: D6.4
 
 use messaging_core::version::Version as Protocol;
-use messaging_ipc::hello::{PROTOCOL, RELEASE};
+use messaging_ipc::hello::{PROTOCOL, release};
 use serde_json::json;
 
 use crate::render::Report;
@@ -22,10 +22,10 @@ pub(crate) struct Version {}
 
 impl Version {
     pub(crate) fn run(self) -> Report {
-        let value = json!({"version": RELEASE, "protocol": Protocol::TEXT, "ipc": PROTOCOL});
+        let value = json!({"version": release(), "protocol": Protocol::TEXT, "ipc": PROTOCOL});
         Report::new(
             value,
-            format!("messaging {RELEASE} (protocol {}, ipc {PROTOCOL})\n", Protocol::TEXT),
+            format!("messaging {} (protocol {}, ipc {PROTOCOL})\n", release(), Protocol::TEXT),
         )
     }
 }

@@ -23,6 +23,8 @@ const POLL: Duration = Duration::from_millis(25);
 const OWNED_POLL: Duration = Duration::from_millis(100);
 /// The status of a daemon whose home another one owns (D3.32).
 const OWNED: i32 = 69;
+/// The most that a repair may say, bytes.
+const REPAIR_WORDS: u64 = 65_536;
 /// The most that a failed start may say, bytes.
 const WORDS: u64 = 8_192;
 
@@ -82,8 +84,47 @@ pub(crate) async fn start(context: &Context, wait: Duration) -> Result<Started, 
     }
 }
 
+/// Has this very executable repair the store of the home, whose daemon must not run. Returns what it says, one JSON line.
+///
+/// Errors: `invalid_state` while a daemon answers; what the repair says.
+pub(crate) async fn repair(context: &Context) -> Result<Vec<u8>, Fault> {
+    let home = context.home()?;
+    match hello(&context.place()?, Socket::Admin).await {
+        Err(ClientError::Unavailable(_)) => {}
+        Err(error @ ClientError::Untrusted(_)) => return Err(error.into()),
+        _ => {
+            return Err(Fault::new(Code::InvalidState, "the daemon runs, and has the store")
+                .next("run `messaging daemon stop` first."));
+        }
+    }
+    let mut command = program(&home)?;
+    command.arg("--repair").stdout(Stdio::piped());
+    let mut child = Command::from(command).spawn().map_err(|_| not_started())?;
+    let mut word = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        // What cannot be read is not said.
+        let _ = stdout.take(REPAIR_WORDS).read_to_end(&mut word).await;
+    }
+    match child.wait().await {
+        Ok(status) if status.success() => Ok(word),
+        ended => {
+            let status = ended.ok().and_then(|status| status.code());
+            Err(failed(&mut child, status).await)
+        }
+    }
+}
+
 /// Starts this very executable as the daemon of a home.
 fn spawn(home: &Path) -> Result<Child, Fault> {
+    Command::from(program(home)?).spawn().map_err(|_| not_started())
+}
+
+fn not_started() -> Fault {
+    Fault::local("the daemon could not be started", "start messagingd yourself.")
+}
+
+/// This very executable as the daemon of a home.
+fn program(home: &Path) -> Result<std::process::Command, Fault> {
     let program = std::env::current_exe().map_err(|_| {
         Fault::local("this program does not find itself", "start messagingd yourself.")
     })?;
@@ -97,9 +138,7 @@ fn spawn(home: &Path) -> Result<Child, Fault> {
         .stderr(Stdio::piped())
         // Its own group: Ctrl-C in this terminal is not meant for it.
         .process_group(0);
-    Command::from(command)
-        .spawn()
-        .map_err(|_| Fault::local("the daemon could not be started", "start messagingd yourself."))
+    Ok(command)
 }
 
 /// The pid of the daemon of this release that answers, if one does.

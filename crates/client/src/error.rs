@@ -6,7 +6,7 @@ use std::fmt;
 
 use messaging_core::code::Code;
 use messaging_ipc::error::RpcError;
-use messaging_ipc::hello::{Mismatch, RELEASE};
+use messaging_ipc::hello::{Mismatch, release};
 
 /// Why a call gave no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl ClientError {
                 Cow::Borrowed("what answers on the socket did not say which daemon it is")
             }
             Self::Mismatch(Mismatch::Release { daemon }) => {
-                Cow::Owned(format!("the daemon is release {daemon}, this is release {RELEASE}"))
+                Cow::Owned(format!("the daemon is release {daemon}, this is release {}", release()))
             }
             Self::Refused(error) => Cow::Borrowed(&error.message),
             Self::Unreadable => Cow::Borrowed("the daemon's answer could not be read"),

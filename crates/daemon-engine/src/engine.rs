@@ -5,7 +5,7 @@ use messaging_core::code::Failure;
 use messaging_core::ids::{MachineId, PersonId};
 use messaging_core::loop_guard::LoopGuard;
 use messaging_core::random::Random;
-use messaging_core::time::{Mono, Now};
+use messaging_core::time::{Mono, Ms, Now};
 use messaging_ipc::request::RequestId;
 use messaging_store::{
     Batch, Effects, Loop, Machine, Outcome, Released, Settled, Store, StoreError, Turn, View,
@@ -31,6 +31,7 @@ use crate::pairing::PairingFile;
 use crate::presence::{self, Presence};
 use crate::realm::Realm;
 use crate::rotation::{self, Rotation};
+use crate::snapshot::{self, Snapshot};
 use crate::status::{self, Busy};
 use crate::store::kv;
 use crate::timers::{self, Timers};
@@ -101,6 +102,7 @@ pub struct DaemonEngine {
     pub(crate) calls: Calls,
     pub(crate) flows: Flows,
     pub(crate) rotation: Rotation,
+    pub(crate) snapshot: Snapshot,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) timers: Timers,
     pub(crate) busy: Busy,
@@ -163,6 +165,7 @@ impl DaemonEngine {
             calls: Calls::default(),
             flows: Flows::default(),
             rotation,
+            snapshot: Snapshot::default(),
             lifecycle: Lifecycle::new(boot.unknown_keys),
             timers: Timers::new(now.mono),
             busy: Busy::default(),
@@ -183,6 +186,16 @@ impl DaemonEngine {
         let machine = self.home.machine.as_ref()?;
         let member = self.realm.member(machine)?;
         Some((*machine, PersonId::from(&member.person)))
+    }
+
+    /// Whether something in the store cannot be read.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.trouble.is_damaged()
+    }
+
+    /// Whether this process was up at a time that an envelope of this machine names.
+    pub(crate) fn was_up(&self, at: Ms) -> bool {
+        at > self.facts.started.wall
     }
 
     /// Whether the engine has been asked to stop.
@@ -219,6 +232,7 @@ impl DaemonEngine {
             In::LinkDown { link, close, why } => link::down(self, work, link, close, why),
             In::Saved { token, ok } => {
                 rotation::saved(self, work, token, ok);
+                snapshot::saved(self, work, token, ok);
                 flows::saved(self, work, token, ok)
             }
             In::Woken { call, end } => {
@@ -228,6 +242,10 @@ impl DaemonEngine {
             In::Woke => {
                 work.log(LogEvent::DaemonWoke {});
                 lifecycle::woke(self, work);
+                Ok(())
+            }
+            In::Snapshotted { token, copied } => {
+                snapshot::taken(self, work, token, copied);
                 Ok(())
             }
             In::Stop => lifecycle::stop(self, work),
@@ -244,6 +262,7 @@ impl DaemonEngine {
             return Ok(());
         }
         timers::tend(self, work)?;
+        snapshot::tend(self, work);
         flows::tend(self, work)?;
         link::tend(self, work)?;
         inbound::tend(self, work)?;
@@ -252,6 +271,17 @@ impl DaemonEngine {
         consent::signers::tend(self, work)?;
         outbox::flush(self, work)?;
         presence::tend(self, work)
+    }
+}
+
+/// Whether an input asks only how the process is, or that it ends: neither needs the store.
+fn is_about_the_process(input: &In) -> bool {
+    match input {
+        In::Stop => true,
+        In::IpcRequest { request, .. } => {
+            matches!(&*request.method, "daemon.status" | "daemon.health" | "daemon.stop")
+        }
+        _ => false,
     }
 }
 
@@ -283,6 +313,7 @@ impl Machine for DaemonEngine {
             | In::Saved { .. }
             | In::Woken { .. }
             | In::Woke
+            | In::Snapshotted { .. }
             | In::Tick
             | In::Stop => Batch::Shared,
         }
@@ -307,7 +338,18 @@ impl Machine for DaemonEngine {
         if let In::IpcRequest { conn, request } = &input {
             self.calls.taken((*conn, request.id.clone()));
         }
+        // Of a damaged store a person still hears, and its process still stops.
+        let is_calm = self.trouble.is_damaged()
+            && (is_about_the_process(&input) || (self.is_stopping() && is_tick));
         let mut work = Work::new(turn, out);
+        if is_calm {
+            self.take(&mut work, input)?;
+            if self.lifecycle.tend(&work, self.outbox.in_flight()) {
+                lifecycle::finish(self, &mut work);
+            }
+            self.calls.answered(work.into_answered());
+            return Ok(());
+        }
         if self.trouble.is_stale() {
             self.reload(work.tx)?;
             self.trouble.reloaded();
@@ -327,7 +369,7 @@ impl Machine for DaemonEngine {
     }
 
     fn refused(&mut self, ticket: Ticket, error: StoreError, now: Now, out: &mut Effects<Out>) {
-        if self.trouble.failed(now.mono) {
+        if self.trouble.failed(error, now.mono) {
             out.push(Out::Log(LogEvent::StoreFailing { error: error.name() }));
         }
         match ticket {
@@ -336,6 +378,7 @@ impl Machine for DaemonEngine {
                     out.push(ipc::internal(conn, &id));
                 }
                 self.rotation.forget(&(conn, id.clone()));
+                self.snapshot.forget(&(conn, id.clone()));
                 flows::call_failed(self, &(conn, id));
             }
             Ticket::Opened(conn) => out.push(Out::IpcClose { conn }),
@@ -348,8 +391,11 @@ impl Machine for DaemonEngine {
         link::forget_link(self);
         flows::store_failed(self);
         self.rotation.store_failed();
-        let works_on =
-            |call: &_| flows::works_on(&self.flows, call) || self.rotation.works_on(call);
+        let works_on = |call: &_| {
+            flows::works_on(&self.flows, call)
+                || self.rotation.works_on(call)
+                || self.snapshot.works_on(call)
+        };
         for (conn, id) in self.calls.orphans(works_on) {
             out.push(ipc::internal(conn, &id));
         }
@@ -363,7 +409,7 @@ impl Machine for DaemonEngine {
                     out.push(Out::Log(LogEvent::StoreRecovered {}));
                 }
                 if self.timers.take_swept() {
-                    timers::checkpoint(&settled.rows);
+                    timers::checkpoint(&mut self.timers, &settled.rows);
                 }
             }
             Outcome::Failed(_) => {
@@ -394,6 +440,7 @@ impl Machine for DaemonEngine {
             self.timers.deadline(),
             self.flows.deadline(),
             self.rotation.deadline(),
+            self.snapshot.deadline(),
             self.link.deadline(),
             self.inbound.deadline(),
             self.appends.deadline(),

@@ -182,6 +182,8 @@ log_events! {
     StoreFailing "store.failing" Error { error: &'static str }
     /// A write went through again.
     StoreRecovered "store.recovered" Info {}
+    /// The store's log is very large, because somebody has been reading from it for long.
+    StoreLogLarge "store.log_large" Warn { bytes: u64 }
     /// A connection opened.
     IpcOpen "ipc.open" Debug { conn: u64, tier: &'static str }
     /// A connection closed.
@@ -244,6 +246,10 @@ log_events! {
     RotateFailed "rotate.failed" Warn { reason: &'static str }
     /// A host, or a command, was asked to wake a client; `ids` counts what waits for it.
     WakeCall "wake.call" Info { outcome: &'static str, ids: u64 }
+    /// A copy of the home is held for whoever asked.
+    SnapshotHeld "snapshot.held" Info { files: u64, bytes: u64 }
+    /// The copy of the home is let go.
+    SnapshotReleased "snapshot.released" Info {}
     /// A retention sweep deleted rows.
     SweepDone "sweep.done" Debug { rows: u64 }
 }

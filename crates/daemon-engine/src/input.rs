@@ -2,11 +2,13 @@
 //! Spec: §7, §8.2, D3.2
 
 use messaging_core::ids::{Label, PersonId, RelayUrl, Ulid};
+use messaging_core::time::Ms;
 use messaging_ipc::request::Request;
 
 use crate::events::LogEvent;
 use crate::identity::IdentityFile;
 use crate::pairing::PairingFile;
+use crate::snapshot::Copied;
 use crate::wake::{WakeEnd, WakeHost, WakeId};
 
 /// A connection to one of the two local sockets. Ids are unique across both and never used again.
@@ -179,6 +181,13 @@ pub enum In {
     },
     /// The machine slept, or its clock was set.
     Woke,
+    /// A copy of the home that was wished for is whole, or could not be made and is gone.
+    Snapshotted {
+        /// Which.
+        token: SaveToken,
+        /// The copy.
+        copied: Option<Copied>,
+    },
     /// The deadline passed.
     Tick,
     /// The process was asked to stop.
@@ -261,6 +270,19 @@ pub enum Out {
         host: WakeHost,
         /// The envelopes that wait, at most 16.
         ids: Vec<Ulid>,
+    },
+    /// Copies the store and the configuration into `run/snapshot`, beside the owner's work, and answers with
+    /// [`In::Snapshotted`].
+    TakeSnapshot {
+        /// Names the copy.
+        token: SaveToken,
+        /// The time that its manifest names.
+        at: Ms,
+    },
+    /// Deletes the copy, or ends one that is being made, and answers with [`In::Saved`]. One that is not there is deleted.
+    DropSnapshot {
+        /// Names the act.
+        token: SaveToken,
     },
     /// Writes a line to the log.
     Log(LogEvent),

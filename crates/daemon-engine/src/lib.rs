@@ -15,7 +15,7 @@
 //! `subscriptions` (connections, keys, events), `handlers` (one file per noun), `flows` (calls that wait), `sessions`,
 //! `wake` (a client that is away), `directory` (addresses), `dealings` and `archive` (what agents exchanged), `views` (rows as clients see them).
 //! # The home
-//! [`config`], [`identity`], [`pairing`], `home` (which machine this is), `rotation` (its encryption key over time), `lifecycle`, `timers`, `trouble` (a failing store), `status`.
+//! [`config`], [`identity`], [`pairing`], `home` (which machine this is), `rotation` (its encryption key over time), `lifecycle`, `timers`, `snapshot` (a copy for a backup), [`repair`] (what was saved of a damaged store), `trouble` (a failing store), `status`.
 //! # The record
 //! `store` is the only SQL, [`events`] every line of the log.
 #![forbid(unsafe_code)]
@@ -49,8 +49,10 @@ pub mod pairing;
 mod presence;
 mod realm;
 mod receipts;
+pub mod repair;
 mod rotation;
 mod sessions;
+mod snapshot;
 mod stages;
 mod status;
 mod store;
@@ -68,4 +70,5 @@ pub use engine::{Boot, DaemonEngine, StartError, Ticket};
 pub use handlers::{LATER, PARTLY};
 pub use input::{ConnId, In, LinkFault, LinkId, Out, SaveToken, Tier};
 pub use link::TWIN;
+pub use snapshot::Copied;
 pub use store::LAYOUT;

@@ -10,7 +10,7 @@ use crate::home::Standing;
 use crate::input::{Out, SaveToken};
 use crate::store::{LAYOUT, kv, roster};
 use crate::work::Work;
-use crate::{flows, link, notices, realm, sessions};
+use crate::{flows, link, notices, realm, sessions, snapshot};
 
 /// Where the process is between its start and its end.
 #[derive(Debug)]
@@ -128,6 +128,7 @@ pub(crate) fn woke(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) {
 pub(crate) fn stop(engine: &mut DaemonEngine, work: &mut Work<'_, '_>) -> Result<(), StoreError> {
     if !engine.is_stopping() {
         work.log(LogEvent::DaemonStopping {});
+        snapshot::release(engine, work);
         engine.lifecycle.stage = Stage::Stopping { until: work.mono().plus(RELAY_GRACE_MS) };
     }
     Ok(())

@@ -134,6 +134,18 @@ impl Link {
         self.twin.stands(now)
     }
 
+    /// Since when another copy of this home is known to run, while it does.
+    pub(crate) fn twin_since(&self, now: Mono) -> Option<Ms> {
+        self.twin.since(now)
+    }
+
+    /// This machine's own word came back, and this home never said it: another copy did. The link is kept; should the other
+    /// one take it, it is given way at once.
+    pub(crate) fn heard_twin(&mut self, work: &mut Work<'_, '_>) {
+        self.twin.heard(work.mono(), work.wall());
+        self.report(work, twin::TWIN);
+    }
+
     /// The last thing that went wrong.
     pub(crate) fn last_error(&self) -> Option<LastError> {
         self.last_error
@@ -307,7 +319,8 @@ pub(crate) fn down(
     let code = close.and_then(CloseCode::of);
     let told = matches!(code, Some(CloseCode::AuthFailed | CloseCode::Protocol | CloseCode::Full))
         && engine.link.last_error.is_some_and(|error| error.at >= engine.link.since);
-    let is_twin = code == Some(CloseCode::Replaced) && engine.link.twin.replaced(work.mono());
+    let is_twin =
+        code == Some(CloseCode::Replaced) && engine.link.twin.replaced(work.mono(), work.wall());
     if is_twin {
         engine.link.report(work, twin::TWIN);
     } else if !told {

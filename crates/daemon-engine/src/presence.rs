@@ -150,6 +150,14 @@ pub(crate) fn received(
         Err(failure) => return Ok(Err(failure.code)),
     };
     let device = &envelope.from.device;
+    if engine.home.machine.as_ref() == Some(device) {
+        // Our own comes back only from a copy of this home, or from before this home was restored.
+        let last = kv::number(work.tx, kv::PRESENCE_SEQ)?;
+        if body.seq.0 > last && engine.was_up(envelope.ts) {
+            engine.link.heard_twin(work);
+        }
+        return Ok(Ok(()));
+    }
     let is_labelled = engine.realm.member(device).is_some_and(|member| member.label == body.label);
     let last = presence::last_seq(work.tx, device)?;
     if !is_labelled || last.is_some_and(|last| body.seq.0 <= last) {

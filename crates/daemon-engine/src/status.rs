@@ -7,7 +7,7 @@ use messaging_core::ids::PersonId;
 use messaging_core::keys::fingerprint;
 use messaging_core::roster::{Member, Roster};
 use messaging_ipc::hello;
-use messaging_ipc::scalars::OrNull;
+use messaging_ipc::scalars::{OrNull, True};
 use messaging_ipc::shapes::{
     AlarmKind, Binding, DaemonAlarm, DaemonHealth, DaemonState, DaemonStatus, DeviceAlarm,
     DeviceStatus, DirectoryHealth, Divergence, HealthAlarm, IdentityView, RealmKind, RealmSummary,
@@ -60,6 +60,8 @@ pub(crate) fn daemon(engine: &DaemonEngine) -> DaemonStatus {
         relay: relay(engine),
         directory: None,
         alarm: alarm(engine),
+        twin_since: None,
+        damaged: engine.is_damaged().then_some(True),
         divergence: (!alarms.is_empty()).then_some(alarms),
         rotation: rotation::view(engine),
     }

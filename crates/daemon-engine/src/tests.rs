@@ -22,6 +22,7 @@ mod roster;
 mod rotation;
 mod said;
 mod sent;
+mod snapshot;
 mod start;
 mod tasks;
 mod wake;

@@ -2,12 +2,15 @@
 //! Spec: §7 "Store failures" (the relay's rules, followed here)
 
 use messaging_core::time::Mono;
+use messaging_store::StoreError;
 
 /// The store's health as the engine saw it.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
     /// Memory may differ from the store.
     stale: bool,
+    /// Something in the store cannot be read. That does not mend itself.
+    damaged: bool,
     failing: Option<Failing>,
 }
 
@@ -19,8 +22,9 @@ struct Failing {
 
 impl Trouble {
     /// A write failed. Returns whether it is the first of a row.
-    pub(crate) fn failed(&mut self, now: Mono) -> bool {
+    pub(crate) fn failed(&mut self, error: StoreError, now: Mono) -> bool {
         self.stale = true;
+        self.damaged |= error == StoreError::Corrupt;
         let first = self.failing.is_none();
         let due = self.failing.is_none_or(|failing| failing.until <= now);
         if due {
@@ -30,6 +34,11 @@ impl Trouble {
             self.failing = Some(Failing { wait_ms, until: now.plus(wait_ms) });
         }
         first
+    }
+
+    /// Whether something in the store cannot be read.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged
     }
 
     /// A commit's outcome is unknown.
@@ -79,11 +88,11 @@ mod tests {
     fn it_rests_longer_each_time_and_not_for_each_failure_of_one_moment() {
         let mut trouble = Trouble::default();
         assert!(trouble.may_try(Mono(0)));
-        assert!(trouble.failed(Mono(0)));
-        assert!(!trouble.failed(Mono(0)));
+        assert!(trouble.failed(StoreError::Io, Mono(0)));
+        assert!(!trouble.failed(StoreError::Io, Mono(0)));
         assert!(!trouble.may_try(Mono(999)));
         assert!(trouble.may_try(Mono(1_000)));
-        assert!(!trouble.failed(Mono(1_000)));
+        assert!(!trouble.failed(StoreError::Io, Mono(1_000)));
         assert_eq!(trouble.rest_until(), Mono(3_000));
         assert!(trouble.recovered());
         assert!(!trouble.recovered());
@@ -95,7 +104,7 @@ mod tests {
         let mut trouble = Trouble::default();
         let mut now = Mono(0);
         for _ in 0..20 {
-            trouble.failed(now);
+            trouble.failed(StoreError::Corrupt, now);
             assert!(trouble.rest_until().since(now) <= MOST_WAIT_MS);
             now = trouble.rest_until();
         }

@@ -10,7 +10,24 @@ use serde_json::{Value, json};
 pub const PROTOCOL: u64 = 1;
 
 /// The release of this build, which a client and its daemon must share exactly.
-pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
+///
+/// A build with debug assertions may be told by `MESSAGING_TEST_RELEASE` to be another release, so that two can meet in a
+/// test; one that ships cannot.
+#[must_use]
+pub fn release() -> &'static str {
+    #[cfg(debug_assertions)]
+    {
+        static PRETENDED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+        if let Some(release) = PRETENDED.get_or_init(|| std::env::var(RELEASE_VARIABLE).ok()) {
+            return release;
+        }
+    }
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Where a test says which release to be.
+#[cfg(debug_assertions)]
+const RELEASE_VARIABLE: &str = "MESSAGING_TEST_RELEASE";
 
 /// The longest hello line, bytes.
 pub const HELLO_BYTES: usize = 4_096;
@@ -64,7 +81,7 @@ impl Hello {
     pub fn new(pid: u32, deployment: Option<Deployment>) -> Self {
         Self {
             daemon: Program::Messagingd,
-            version: RELEASE.to_owned(),
+            version: release().to_owned(),
             protocol: PROTOCOL,
             pid,
             deployment,
@@ -95,7 +112,7 @@ impl Hello {
     ///
     /// Errors: [`Mismatch::Release`], unless release and protocol are exactly this build's.
     pub fn admit(self) -> Result<Self, Mismatch> {
-        if self.version == RELEASE && self.protocol == PROTOCOL {
+        if self.version == release() && self.protocol == PROTOCOL {
             Ok(self)
         } else {
             let daemon = messaging_core::peer_text::one_line(&self.version, 40);

@@ -282,7 +282,8 @@ fn staging_name(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file that must not exist: 0600, synced.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
     file.write_all(bytes)?;

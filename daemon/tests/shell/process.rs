@@ -26,7 +26,7 @@ fn child() {
     std::process::exit(i32::from(status));
 }
 
-fn messagingd(words: &[&str]) -> Command {
+pub(crate) fn messagingd(words: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "shell::process::child", "--nocapture", "--test-threads", "1"])

@@ -9,7 +9,7 @@ use messaging_client::{Place, Socket};
 use messaging_core::json;
 use messaging_core::time::Ms;
 use messaging_daemon_engine::LAYOUT;
-use messaging_store::{OpenError, Store};
+use messaging_store::{OpenError, Store, StoreError};
 
 use super::Check;
 use crate::commands::config::{Found, examine};
@@ -18,6 +18,8 @@ use crate::control::locked_pid;
 /// Log lines looked at, from the end, bytes.
 const LOG_TAIL: usize = 262_144;
 const DAY_MS: u64 = 86_400_000;
+/// Without a reader it is never so large.
+const LARGE_LOG_MIB: u64 = 256;
 
 /// The home: there, a real folder, this user's alone.
 pub(super) fn home(path: &Path) -> Check {
@@ -155,11 +157,9 @@ pub(super) fn store(home: &Path, in_use: bool) -> Check {
     }
     match Store::is_sound(&path, &LAYOUT) {
         Ok(true) => Check::ok(id, format!("sound, schema {} or older", LAYOUT.schema)),
-        Ok(false) => Check::fail(
-            id,
-            "it is damaged",
-            "move it aside and restore a copy, or set this device up again.",
-        ),
+        Ok(false) | Err(OpenError::Failed(StoreError::Corrupt)) => {
+            Check::fail(id, "it is damaged", "run `messaging daemon repair`.")
+        }
         Err(OpenError::Refused(refusal)) => Check::fail(
             id,
             refusal.to_string(),
@@ -169,6 +169,19 @@ pub(super) fn store(home: &Path, in_use: bool) -> Check {
             id,
             format!("it cannot be read now ({})", error.name()),
             "check the disk, then run this again.",
+        ),
+    }
+}
+
+/// The store's own log is small, unless somebody has been reading the store for long.
+pub(super) fn store_log(home: &Path) -> Check {
+    let id = "store log";
+    match symlink_metadata(home.join("messaging.db-wal")).map_or(0, |found| found.len()) >> 20 {
+        mib if mib < LARGE_LOG_MIB => Check::ok(id, format!("{mib} MiB")),
+        mib => Check::warn(
+            id,
+            format!("{mib} MiB: a program has been reading the store for long"),
+            "end the program that has messaging.db open; the daemon then empties it.",
         ),
     }
 }
@@ -262,6 +275,17 @@ mod tests {
         )
         .unwrap();
         assert_eq!(store(home.path(), false).state, State::Fail);
+    }
+
+    #[test]
+    fn a_log_that_somebody_holds_is_told() {
+        let home = home_with(0o700);
+        assert_eq!(store_log(home.path()).state, State::Ok);
+        let log = std::fs::File::create(home.path().join("messaging.db-wal")).unwrap();
+        log.set_len(300 << 20).unwrap();
+        let check = store_log(home.path());
+        assert_eq!(check.state, State::Warn);
+        assert!(check.message.starts_with("300 MiB"), "{}", check.message);
     }
 
     #[test]

@@ -59,7 +59,6 @@ later_methods! {
         DirectoryErasePreview erase_preview,
         DirectoryErase erase,
     }
-    daemon { DaemonSnapshot snapshot, }
     wake {
         WakeArm arm,
         WakeDisarm disarm,

@@ -20,7 +20,7 @@ use super::{file, type_word, word_of};
 use crate::budgets::Budget;
 use crate::engine::DaemonEngine;
 use crate::events::LogEvent;
-use crate::store::seen;
+use crate::store::{seen, sent};
 use crate::work::Work;
 use crate::{presence, realm, receipts};
 
@@ -128,6 +128,9 @@ pub(super) fn judge(
     if !is_presence && seen_before(work, &checked)? {
         return Ok(Outcome::Done);
     }
+    if via == Via::Relay && !is_presence {
+        note_twin(engine, work, &checked, &own)?;
+    }
     if let Err(code) = addressee(&checked, &own, &person) {
         return refuse(engine, work, &checked, code, Count::Charge);
     }
@@ -180,6 +183,23 @@ fn catch_up(
         Some(_) => return None,
     };
     Some((checked.envelope().from.device, head))
+}
+
+/// What this machine signed and this home never sent comes from another copy of it. What it sends to itself never leaves it.
+fn note_twin(
+    engine: &mut DaemonEngine,
+    work: &mut Work<'_, '_>,
+    checked: &Checked,
+    own: &MachineId,
+) -> Result<(), StoreError> {
+    let envelope = checked.envelope();
+    if envelope.from.device == *own
+        && engine.was_up(envelope.ts)
+        && sent::get(work.tx, &envelope.id)?.is_none()
+    {
+        engine.link.heard_twin(work);
+    }
+    Ok(())
 }
 
 /// Step 6. Presence is for everybody.

@@ -129,9 +129,12 @@ pub(crate) fn set_run(tx: &mut Tx<'_>, session: SessionId, run: &Run) -> Result<
     Ok(())
 }
 
-/// Forgets messages from before `before`, and sessions that are gone.
-pub(crate) fn forget(tx: &mut Tx<'_>, before: Ms) -> Result<usize, StoreError> {
-    let messages = tx.execute("DELETE FROM ancestry WHERE at <= ?1", params![before.as_i64()])?;
+/// Forgets at most so many messages from before `before`, and the sessions that are gone.
+pub(crate) fn forget(tx: &mut Tx<'_>, before: Ms, most: u32) -> Result<usize, StoreError> {
+    let messages = tx.execute(
+        "DELETE FROM ancestry WHERE id IN (SELECT id FROM ancestry WHERE at <= ?1 LIMIT ?2)",
+        params![before.as_i64(), most],
+    )?;
     let sessions = tx.execute(
         "DELETE FROM acts WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE id = acts.session_id)",
         (),

@@ -29,7 +29,14 @@ pub(crate) fn mark(
     Ok(())
 }
 
-/// Forgets the envelopes that are past their time: nobody can send them again. Returns how many.
-pub(crate) fn forget(tx: &mut Tx<'_>, now: Ms) -> Result<usize, StoreError> {
-    tx.execute("DELETE FROM seen WHERE until <= ?1", params![now.as_i64()])
+/// Forgets some of the envelopes that are past their time: nobody can send them again. Whether there may be more.
+pub(crate) fn forget(tx: &mut Tx<'_>, now: Ms) -> Result<bool, StoreError> {
+    let rows = tx.execute(
+        "DELETE FROM seen WHERE (device, id) IN (SELECT device, id FROM seen WHERE until <= ?1 LIMIT ?2)",
+        params![now.as_i64(), AT_ONCE],
+    )?;
+    Ok(rows >= AT_ONCE as usize)
 }
+
+/// Marks that one turn forgets.
+const AT_ONCE: u32 = 2_000;

@@ -25,10 +25,11 @@ pub(crate) fn get(view: &View<'_>, id: &Ulid) -> Result<Option<Value>, StoreErro
     })
 }
 
-/// Forgets the copies whose records are gone.
-pub(crate) fn forget(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
+/// Forgets the copies whose records are gone, at most so many.
+pub(crate) fn forget(tx: &mut Tx<'_>, most: u32) -> Result<usize, StoreError> {
     tx.execute(
-        "DELETE FROM sent_text WHERE NOT EXISTS (SELECT 1 FROM sent WHERE sent.id = sent_text.id)",
-        (),
+        "DELETE FROM sent_text WHERE rowid IN (
+           SELECT rowid FROM sent_text WHERE NOT EXISTS (SELECT 1 FROM sent WHERE sent.id = sent_text.id) LIMIT ?1)",
+        params![most],
     )
 }

@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::engine::{Boot, DaemonEngine};
 use crate::events::LogEvent;
 use crate::identity::IdentityFile;
-use crate::input::{ConnId, In, LinkFault, LinkId, Out, Tier};
+use crate::input::{ConnId, In, LinkFault, LinkId, Out, SaveToken, Tier};
 use crate::pairing::PairingFile;
 use crate::store::{LAYOUT, grants, kv, roster};
 use crate::wake::{WakeHost, WakeId};
@@ -60,6 +60,8 @@ pub(crate) struct Daemon {
     pub(crate) log: Vec<LogEvent>,
     /// What was wished for to wake clients.
     pub(crate) wakes: Vec<(WakeId, WakeHost, Vec<Ulid>)>,
+    /// The copy that is being made, or held.
+    pub(crate) copying: Option<SaveToken>,
     calls: u64,
     seed: u64,
 }
@@ -318,6 +320,14 @@ impl Bench {
                 self.turn(at, [In::Saved { token, ok }]);
             }
             Out::Wake { call, host, ids } => self.daemons[at].wakes.push((call, host, ids)),
+            Out::TakeSnapshot { token, .. } => {
+                // A copy takes its time: a test says when it is whole.
+                self.daemons[at].copying = Some(token);
+            }
+            Out::DropSnapshot { token } => {
+                self.daemons[at].copying = None;
+                self.turn(at, [In::Saved { token, ok: true }]);
+            }
             Out::Log(event) => self.daemons[at].log.push(event),
         }
     }
@@ -513,6 +523,7 @@ impl Daemon {
             events: Vec::new(),
             log: Vec::new(),
             wakes: Vec::new(),
+            copying: None,
             calls: 0,
             seed,
         }

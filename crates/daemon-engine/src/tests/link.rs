@@ -439,6 +439,7 @@ fn a_home_that_runs_twice_stops_fighting_for_the_link_and_says_so() {
     assert_eq!(bench.last_error(1), Some(crate::TWIN));
     let status = bench.call(1, CONN, "daemon.status", json!({})).unwrap();
     assert_eq!(status["relay"]["lastError"], crate::TWIN);
+    assert!(status["twinSince"].is_u64());
     let dials = bench.relay.heard_from(1, "hello");
     bench.advance(19 * 60_000);
     assert_eq!(bench.relay.heard_from(1, "hello"), dials, "for twenty minutes");
@@ -454,4 +455,57 @@ fn a_home_that_runs_twice_stops_fighting_for_the_link_and_says_so() {
     bench.advance(3 * 3_600_000);
     assert!(bench.engine(1).link.is_ready() && !bench.engine(1).link.has_twin(bench.now.mono));
     assert_eq!(super::notices::notices(&mut bench, 1).len(), 1, "told once");
+}
+
+#[test]
+fn a_presence_of_this_machine_that_this_home_never_sent_is_a_twins() {
+    let mut bench = Bench::connected(&TWO);
+    bench.admin(1);
+    bench.advance(3_000);
+    let own = bench.relay.presence_by(1).pop().unwrap();
+    let seq = own["body"]["seq"].as_u64().unwrap();
+    bench.deliver(1, &own);
+    assert!(!bench.engine(1).link.has_twin(bench.now.mono), "its own comes back");
+    let later = super::presence::payload(seq + 60_000, "desk");
+    let other = bench.forge_presence(1, &later);
+    bench.deliver(1, &other);
+    assert!(bench.engine(1).link.has_twin(bench.now.mono));
+    assert!(bench.engine(1).link.is_ready(), "the link is kept");
+    assert_eq!(bench.count(1, "SELECT count(*) FROM presence WHERE person = 'bob'"), 0);
+    let since = bench.call(1, CONN, "daemon.status", json!({})).unwrap()["twinSince"].clone();
+    assert_eq!(since, json!(bench.now.wall));
+    bench.advance(61_000);
+    let told = super::notices::notices(&mut bench, 1);
+    assert!(told[0]["line"].as_str().unwrap().starts_with("Another copy of this home"));
+
+    bench.close(1, Some(4004));
+    bench.advance(15 * 60_000);
+    assert!(!bench.engine(1).link.is_ready(), "one replacement is enough now");
+}
+
+#[test]
+fn a_presence_from_before_this_home_was_restored_is_no_twins() {
+    let mut bench = Bench::connected(&TWO);
+    bench.advance(3_000);
+    let seq = bench.relay.presence_by(1).pop().unwrap()["body"]["seq"].as_u64().unwrap();
+    let earlier = bench.forge_presence(1, &super::presence::payload(seq + 60_000, "desk"));
+    let store = bench.kill(1);
+    bench.advance(60_000);
+    bench.start(1, store);
+    bench.advance(3_000);
+    bench.deliver(1, &earlier);
+    assert!(!bench.engine(1).link.has_twin(bench.now.mono));
+}
+
+#[test]
+fn an_envelope_of_this_machine_that_this_home_never_sent_is_a_twins_and_is_taken_once() {
+    let mut bench = Bench::connected(&TWO);
+    bench.session(1, "desk", json!({}));
+    bench.advance(3_000);
+    let env = bench.forge(1, 1, super::forge::mail("desk", "from the other copy"));
+    bench.deliver(1, &env);
+    bench.deliver(1, &env);
+    assert!(bench.engine(1).link.has_twin(bench.now.mono));
+    assert!(bench.acked(1, &env));
+    assert_eq!(bench.count(1, "SELECT count(*) FROM inbox"), 1, "nothing is lost or taken twice");
 }

@@ -14,7 +14,7 @@ fn last(bench: &Bench, at: usize) -> Value {
     bench.relay.presence_by(at).pop().expect("a presence")["body"].clone()
 }
 
-fn payload(seq: u64, label: &str) -> PresencePayload {
+pub(crate) fn payload(seq: u64, label: &str) -> PresencePayload {
     Draft {
         seq: PresenceSeq(seq),
         label: label.parse().unwrap(),

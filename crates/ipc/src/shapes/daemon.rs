@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DeviceStatus;
 use crate::hello::Deployment;
-use crate::scalars::OrNull;
+use crate::scalars::{OrNull, True};
 
 /// Where the daemon is between start and stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -185,6 +185,12 @@ pub struct DaemonStatus {
     /// An alarm about this home's keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alarm: Option<DaemonAlarm>,
+    /// Since when another copy of this home is known to run with the same keys. Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub twin_since: Option<Ms>,
+    /// Set while the store holds something that cannot be read. Ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<True>,
     /// Histories that contradict ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub divergence: Option<Vec<Divergence>>,

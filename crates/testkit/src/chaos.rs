@@ -6,6 +6,7 @@
 //! operating system's: a seed repeats who is killed and what is written, not the run.
 
 mod agent;
+pub mod life;
 mod verdict;
 
 use std::fmt;

@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod backup;
 mod bodies;
 mod chaos;
 mod chats;
@@ -23,7 +24,9 @@ mod members;
 mod pairing;
 mod proxy;
 mod queue;
+mod rotation;
 mod secrets;
 mod statuses;
 mod tasks;
+mod upgrade;
 mod wake;

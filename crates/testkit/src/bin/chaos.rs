@@ -1,8 +1,10 @@
 //! Kills real daemons and a real relay while they work, and says what did not hold.
 //!
 //! ```text
-//! cargo run --release --bin chaos -- [--rounds N] [--seed N] [--program PATH]
+//! cargo run --release --bin chaos -- [--rounds N] [--seed N] [--program PATH] [--life all|ACT]
 //! ```
+//!
+//! With `--life` one machine is killed in the middle of an act (rotation, claim, join, snapshot, sweep, upgrade), N times each.
 //!
 //! The programs are this very executable under other names, unless another one is named.
 #![forbid(unsafe_code)]
@@ -14,9 +16,10 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use messaging_programs::Program;
+use messaging_testkit::chaos::life::{self, Act};
 use messaging_testkit::chaos::{self, Plan};
 
-const USAGE: &str = "usage: chaos [--rounds N] [--seed N] [--program PATH]";
+const USAGE: &str = "usage: chaos [--rounds N] [--seed N] [--program PATH] [--life all|ACT]";
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
@@ -42,6 +45,7 @@ fn rounds(arguments: &[OsString]) -> Result<ExitCode, chaos::Problem> {
         rounds: 200,
         seed: now,
     };
+    let mut acts: &[Act] = &[];
     let mut words = arguments.iter().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().ok_or("a value is missing")?;
@@ -50,10 +54,24 @@ fn rounds(arguments: &[OsString]) -> Result<ExitCode, chaos::Problem> {
             Some("--rounds") => plan.rounds = u32::try_from(number()?)?,
             Some("--seed") => plan.seed = number()?,
             Some("--program") => plan.executable = std::path::absolute(PathBuf::from(value))?,
+            Some("--life") if value == "all" => acts = &Act::ALL,
+            Some("--life") => {
+                let named = Act::ALL.iter().position(|act| value == act.name());
+                let at = named.ok_or("an unknown act")?;
+                acts = Act::ALL.get(at..=at).unwrap_or_default();
+            }
             _ => return Err("an unknown word".into()),
         }
     }
     println!("seed {}", plan.seed);
+    if !acts.is_empty() {
+        let Plan { executable, folder, rounds, seed } = plan;
+        let plan = life::Plan { executable, folder, rounds, seed };
+        for act in acts {
+            println!("{}", life::run(&plan, *act)?);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let report = chaos::run(&plan, |line| println!("{line}"))?;
     for violation in &report.violations {
         println!("VIOLATION: {violation}");

@@ -19,6 +19,7 @@ pub struct Relay {
     flags: Vec<String>,
     port: u16,
     process: Option<Process>,
+    ahead_ms: u64,
 }
 
 impl Relay {
@@ -33,9 +34,15 @@ impl Relay {
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             port: 0,
             process: None,
+            ahead_ms: 0,
         };
         relay.start_again()?;
         Ok(relay)
+    }
+
+    /// Sets its wall clock so many milliseconds ahead of the system's, from its next start on. Only a debug build can do that.
+    pub fn set_ahead(&mut self, ms: u64) {
+        self.ahead_ms = ms;
     }
 
     /// The port it listens on.
@@ -99,7 +106,8 @@ impl Relay {
             arguments.extend([GENESIS_ALLOW, "any"].map(OsStr::new));
         }
         arguments.extend(self.flags.iter().map(OsStr::new));
-        let mut process = Process::start(&self.executable, "messaging-relay", &arguments)?;
+        let mut process =
+            Process::start_ahead(&self.executable, "messaging-relay", &arguments, self.ahead_ms)?;
         until("the relay's word that it listens", PATIENCE, || {
             if let Some(port) = process.words().iter().find_map(|line| listening(line)) {
                 return Ok(Some(Some(port)));

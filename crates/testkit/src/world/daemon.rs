@@ -353,6 +353,13 @@ impl World {
                 let config = Config::with_membership(held, &relay, &person, &label);
                 self.save(machine, token, Write::Config(config));
             }
+            // No scenario copies a home.
+            Out::TakeSnapshot { token, .. } => {
+                self.daemon_input(machine, In::Snapshotted { token, copied: None });
+            }
+            Out::DropSnapshot { token } => {
+                self.daemon_input(machine, In::Saved { token, ok: true });
+            }
             Out::Log(event) => {
                 self.note(|| format!("machine {machine} logs {event:?}"));
                 self.watch.daemon_logs(machine, &event);

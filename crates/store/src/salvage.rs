@@ -57,7 +57,7 @@ impl Store {
             }
             new.conn().execute_batch("BEGIN IMMEDIATE")?;
             let salvaged = Copy::of(&old, new.conn(), &table)
-                .map(|mut copy| if has_rowid { copy.by_rowid() } else { copy.from_both_ends() });
+                .map(|mut copy| if has_rowid { copy.by_rowid() } else { copy.both_ends() });
             new.conn().execute_batch("COMMIT")?;
             all.push(salvaged.unwrap_or(Salvaged { table, rows: 0, lost: true }));
         }
@@ -171,7 +171,7 @@ impl<'a> Copy<'a> {
         self.done()
     }
 
-    fn from_both_ends(&mut self) -> Salvaged {
+    fn both_ends(&mut self) -> Salvaged {
         let key = self.key.clone();
         let order = |direction: &str| {
             let key = key.split(", ").map(|name| format!("{name} {direction}")).collect::<Vec<_>>();

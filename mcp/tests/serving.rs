@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use messaging_client::testing::{FakeDaemon, Step, private_home};
-use messaging_ipc::hello::{Hello, RELEASE};
+use messaging_ipc::hello::{Hello, release};
 use serde_json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_messaging-mcp");
@@ -548,7 +548,7 @@ fn without_a_program_of_the_daemons_release_a_call_says_the_one_step() {
     command.arg("--home").arg(daemon.home());
     let mut host = spawn(&mut command);
     host.initialize("2025-11-25");
-    for release in [RELEASE, "9.9.8"] {
+    for release in [release(), "9.9.8"] {
         upgrade(&path, release, &marker);
         let error = error(&host.call("inbox", json!({})));
         assert_eq!(error["code"], "daemon_mismatch");

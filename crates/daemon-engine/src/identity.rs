@@ -137,7 +137,8 @@ impl IdentityFile {
     }
 
     /// Whether the private half of `enc` is here.
-    pub(crate) fn holds(&self, enc: &EncKey) -> bool {
+    #[must_use]
+    pub fn holds(&self, enc: &EncKey) -> bool {
         self.identity.enc.public() == enc
             || self.retained.iter().any(|key| key.secret.public() == enc)
             || self.pending.iter().any(|key| key.secret.public() == enc)

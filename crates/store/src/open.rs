@@ -109,6 +109,19 @@ impl Store {
         Ok(())
     }
 
+    /// A copy in memory of everything that `view` sees, which is a store of `layout`.
+    ///
+    /// Errors: as [`Store::open`].
+    pub fn copy_of(view: &View<'_>, layout: &Layout) -> Result<Self, OpenError> {
+        let mut conn = Connection::open_in_memory()?;
+        rusqlite::backup::Backup::new(view.conn(), &mut conn)?.run_to_completion(
+            COPY_PAGES,
+            Duration::ZERO,
+            None,
+        )?;
+        Self::prepare(conn, layout, &[])
+    }
+
     pub(crate) fn conn(&self) -> &Connection {
         &self.conn
     }

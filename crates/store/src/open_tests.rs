@@ -119,6 +119,16 @@ fn only_the_owner_reads_a_store_and_its_log() {
 }
 
 #[test]
+fn a_copy_in_memory_is_a_store_of_its_own() {
+    let store = Store::memory(&RELAYLIKE, &[]).unwrap();
+    store.conn().execute("INSERT INTO things(a) VALUES (1)", ()).unwrap();
+    let copy = Store::copy_of(&store.view(), &RELAYLIKE).unwrap();
+    store.conn().execute("UPDATE things SET a = 2", ()).unwrap();
+    assert_eq!(number(&copy, "SELECT a FROM things"), 1);
+    assert!(Store::copy_of(&store.view(), &DAEMONLIKE).is_err(), "of another layout");
+}
+
+#[test]
 fn a_daemons_records_stand_in_its_own_table() {
     let folder = Folder::new();
     let store = Store::open(&folder.db(), &DAEMONLIKE, &[]).unwrap();

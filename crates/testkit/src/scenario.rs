@@ -173,6 +173,7 @@ impl Scenario {
             reminded: 0,
             profile,
         };
+        scenario.world.watch.persons.are_there = scenario.profile.circle;
         scenario.set_up();
         scenario
     }

@@ -6,6 +6,7 @@
 
 mod daemon;
 mod files;
+mod homes;
 mod persons;
 mod records;
 mod relay;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 pub use daemon::DaemonHost;
 pub use files::{FileFault, Files};
+pub use homes::HomeCopy;
 pub(crate) use persons::{Grant, Said, restricting};
 pub(crate) use records::pieces;
 pub use relay::RelayHost;

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command that people and CI read")]
 
-use messaging_testkit::scenario::{Report, Scenario};
+use messaging_testkit::scenario::Report;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -48,11 +48,8 @@ fn read(mut words: impl Iterator<Item = String>) -> Option<Arguments> {
 }
 
 fn one(seed: u64, trace: bool) -> ExitCode {
-    let mut scenario = Scenario::new(seed);
-    if trace {
-        scenario.set_trace(|line| println!("{line}"));
-    }
-    let report = scenario.run();
+    let trace: Option<fn(&str)> = if trace { Some(|line| println!("{line}")) } else { None };
+    let report = messaging_testkit::run(seed, trace);
     println!(
         "seed {seed}: {} events, {} s of its time, {} promised, {} arrived, {} tasks, {} lines, fingerprint {:016x}",
         report.steps,
@@ -81,7 +78,7 @@ fn many(arguments: &Arguments) -> ExitCode {
             scope.spawn(move || {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || tell_one.send(Scenario::new(seed).run()).is_err() {
+                    if seed >= end || tell_one.send(messaging_testkit::run(seed, None)).is_err() {
                         break;
                     }
                 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A daemon's process, up or down, and the home it runs from.
 pub struct DaemonHost {
     engine: Option<Loop<DaemonEngine>>,
-    disk: Option<Store>,
+    pub(super) disk: Option<Store>,
     /// The home's files.
     pub files: Files,
     pub(super) clock: Clock,
@@ -28,6 +28,8 @@ pub struct DaemonHost {
     tick_at: Option<At>,
     doomed: Option<Crash>,
     faults: FaultPlan,
+    /// How often it dialled the relay.
+    pub dials: u32,
     link: Option<(LinkId, NetworkLink)>,
     clients: BTreeMap<ClientId, Client>,
 }
@@ -53,6 +55,7 @@ impl DaemonHost {
             tick_at: None,
             doomed: None,
             faults: FaultPlan::none(),
+            dials: 0,
             link: None,
             clients: BTreeMap::new(),
         }
@@ -375,6 +378,7 @@ impl World {
         let over = self.network.dial(&mut self.agenda, machine, relay_up);
         self.note(|| format!("machine {machine} dials: connection {over}"));
         let Some(daemon) = self.daemons.get_mut(machine) else { return };
+        daemon.dials += 1;
         if let Some((_, old)) = daemon.link.replace((link, over)) {
             self.network.close(&mut self.agenda, old, End::Daemon, Some(1000));
         }
@@ -390,6 +394,7 @@ impl World {
             self.watch.daemon_says(machine, over, &text, &rows);
         }
         self.note(|| format!("machine {machine} says on {over}: {}", brief(&text)));
+        self.check_key(machine, &text);
         self.record(&text);
         self.network.send(&mut self.agenda, over, End::Daemon, text.into());
     }

@@ -55,6 +55,29 @@ impl Files {
         Config::read(&value).map(|(config, _)| config).unwrap_or_default()
     }
 
+    /// The files as they are on the disk; what is being written is not in them.
+    pub(super) fn copy(&self) -> Self {
+        Self {
+            identity: self.identity.clone(),
+            pairing: self.pairing.clone(),
+            config: self.config.clone(),
+            pending: Vec::new(),
+            fault: None,
+        }
+    }
+
+    /// Puts other keys, or none, in the place of the home's.
+    pub(super) fn set_identity(&mut self, from: Option<&Self>) {
+        self.identity = from.and_then(|from| from.identity.clone());
+    }
+
+    /// Sets what the configuration says of some keys.
+    pub(super) fn configure(&mut self, change: &Value) {
+        for (name, value) in change.as_object().into_iter().flatten() {
+            self.config.insert(name.clone(), value.clone());
+        }
+    }
+
     pub(super) fn config_map(&self) -> &Map<String, Value> {
         &self.config
     }

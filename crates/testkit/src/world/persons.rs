@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Persons {
     machines: BTreeMap<usize, Kept>,
     said: BTreeMap<(String, String), BTreeMap<Place, Said>>,
+    /// Persons say and write something in this run.
+    pub(crate) are_there: bool,
 }
 
 /// A grant's place in the order of merging: its time and its id.
@@ -52,8 +54,16 @@ struct Kept {
 }
 
 impl Persons {
+    /// Nothing is known of a machine any more.
+    pub(super) fn forget(&mut self, machine: usize) {
+        self.machines.remove(&machine);
+    }
+
     /// Looks at what a machine has committed, and says what does not hold.
     pub(super) fn look(&mut self, machine: usize, rows: &View<'_>) -> Vec<String> {
+        if !self.are_there {
+            return Vec::new();
+        }
         let kept = self.machines.entry(machine).or_default();
         let mut found = Vec::new();
         kept.look_at_roster(rows);
@@ -73,6 +83,14 @@ impl Persons {
                 }
             }
             kept.grants = grants;
+        }
+        // What came and lapsed in one turn was held all the same.
+        for (subject, place) in lapsed(rows) {
+            for ((_, about), said) in &mut self.said {
+                if let Some(said) = said.get_mut(&place).filter(|_| *about == subject) {
+                    said.holders.insert(machine);
+                }
+            }
         }
         found.into_iter().map(|what| format!("machine {machine}: {what}")).collect()
     }
@@ -216,10 +234,7 @@ impl Kept {
         let waits = rows.row(sql, params![subject], |row| row.get::<_, String>(0)).ok().flatten();
         let waits: Value =
             waits.and_then(|waits| serde_json::from_str(&waits).ok()).unwrap_or_default();
-        let place: Place = (
-            waits["ts"].as_u64().unwrap_or_default(),
-            waits["id"].as_str().unwrap_or_default().to_owned(),
-        );
+        let place = place(&waits);
         let was_removed = self.removed.contains(&before.by);
         // What was replaced before it lapsed is not what waits.
         if place < before.place {
@@ -295,6 +310,20 @@ pub(crate) fn restricting(levels: &Map<String, Value>) -> Map<String, Value> {
     };
     let kept = levels.iter().filter(|(name, level)| keeps(name, level));
     kept.map(|(name, level)| (name.clone(), level.clone())).collect()
+}
+
+/// The last grant about each subject that lapsed here.
+fn lapsed(rows: &View<'_>) -> Vec<(String, Place)> {
+    rows.rows("SELECT subject, levels FROM grant_review", (), |row| {
+        let said: Value = serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default();
+        Ok((row.get::<_, String>(0)?, place(&said)))
+    })
+    .unwrap_or_default()
+}
+
+fn place(said: &Value) -> Place {
+    let id = said["id"].as_str().unwrap_or_default();
+    (said["ts"].as_u64().unwrap_or_default(), id.to_owned())
 }
 
 fn number(rows: &View<'_>, sql: &str) -> i64 {

@@ -36,6 +36,11 @@ struct Task {
 }
 
 impl Records {
+    /// Nothing is known of a machine any more.
+    pub(super) fn forget(&mut self, machine: usize) {
+        self.machines.remove(&machine);
+    }
+
     /// Looks at what a machine has committed, and says what does not hold.
     pub(super) fn look(&mut self, machine: usize, rows: &View<'_>) -> Vec<String> {
         let kept = self.machines.entry(machine).or_default();

@@ -1,7 +1,13 @@
 //! The one door to the operating system: owners, modes, private files, local sockets.
 //!
 //! Everything that differs between platforms lives below this module; the rest of the daemon is
-//! portable. Windows (access control lists, named pipes) is specified but not built here.
+//! portable. Windows (access control lists, named pipes) is specified and not built yet: a build for it ends
+//! with that word, rather than with a daemon whose home is open. macOS is written here and was never compiled.
+
+#[cfg(not(unix))]
+compile_error!(
+    "this release has no daemon for this system: it keeps a home private by Unix modes and owners only"
+);
 
 #[cfg(unix)]
 mod unix;

@@ -1,12 +1,15 @@
 //! `messaging daemon`.
 //! Spec: D6.4, D6.5
 
+mod install;
 mod logs;
 mod repair;
 mod restart;
+mod service;
 mod start;
 mod status;
 mod stop;
+mod uninstall;
 
 use crate::context::Context;
 use crate::fault::Fault;
@@ -28,6 +31,8 @@ pub(crate) enum Daemon {
     Repair(repair::Repair),
     Status(status::Status),
     Logs(logs::Logs),
+    Install(install::Install),
+    Uninstall(uninstall::Uninstall),
 }
 
 impl Daemon {
@@ -39,6 +44,8 @@ impl Daemon {
             Self::Repair(command) => command.run(context).await,
             Self::Status(command) => command.run(context).await,
             Self::Logs(command) => command.run(context).await,
+            Self::Install(command) => command.run(context),
+            Self::Uninstall(command) => command.run(context),
         }
     }
 }

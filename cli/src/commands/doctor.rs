@@ -47,21 +47,31 @@ enum State {
 struct Check {
     id: &'static str,
     state: State,
+    /// The word for what was found.
+    code: Option<&'static str>,
     message: String,
     next: Option<String>,
 }
 
 impl Check {
     fn ok(id: &'static str, message: impl Into<String>) -> Self {
-        Self { id, state: State::Ok, message: message.into(), next: None }
+        Self { id, state: State::Ok, code: None, message: message.into(), next: None }
     }
 
     fn warn(id: &'static str, message: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { id, state: State::Warn, message: message.into(), next: Some(next.into()) }
+        let next = Some(next.into());
+        Self { id, state: State::Warn, code: None, message: message.into(), next }
     }
 
     fn fail(id: &'static str, message: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { id, state: State::Fail, message: message.into(), next: Some(next.into()) }
+        let next = Some(next.into());
+        Self { id, state: State::Fail, code: None, message: message.into(), next }
+    }
+
+    /// The same, with the word for what was found; what is in order needs none.
+    fn coded(self, code: &'static str) -> Self {
+        let code = (self.state != State::Ok).then_some(code);
+        Self { code, ..self }
     }
 
     fn json(&self) -> Value {
@@ -70,12 +80,13 @@ impl Check {
             State::Warn => "warn",
             State::Fail => "fail",
         };
-        match &self.next {
-            Some(next) => {
-                json!({"id": self.id, "state": state, "message": self.message, "next": next})
+        let mut found = json!({"id": self.id, "state": state, "message": self.message});
+        for (name, value) in [("code", self.code), ("next", self.next.as_deref())] {
+            if let (Some(value), Some(members)) = (value, found.as_object_mut()) {
+                members.insert(name.to_owned(), value.into());
             }
-            None => json!({"id": self.id, "state": state, "message": self.message}),
         }
+        found
     }
 
     fn line(&self, screen: &Screen) -> String {
@@ -84,7 +95,8 @@ impl Check {
             State::Warn => screen.paint(Style::Warn, "warn"),
             State::Fail => screen.paint(Style::Bad, "fail"),
         };
-        format!("{word}  {}: {}\n", self.id, self.message)
+        let code = self.code.map(|code| format!("{code}: ")).unwrap_or_default();
+        format!("{word}  {}: {code}{}\n", self.id, self.message)
     }
 }
 
@@ -95,6 +107,7 @@ impl Doctor {
         let mut checks = vec![files::home(&home), files::folder("run", place.folder())];
         let greeting = hello(&place, Socket::Admin).await;
         checks.push(daemon(&greeting));
+        checks.push(files::disk(&home));
         let pid = greeting.as_ref().ok().map(|hello| hello.pid);
         checks.push(files::lock(place.folder(), pid));
         if pid.is_some() {
@@ -149,9 +162,15 @@ fn daemon(greeting: &Result<messaging_ipc::hello::Hello, ClientError>) -> Check 
         Ok(hello) => {
             let found = messaging_core::peer_text::one_line(&hello.version, 40);
             let message = format!("release {found} answers, and this is release {}", release());
-            Check::fail(id, message, crate::remedy::of(messaging_core::code::Code::DaemonMismatch))
+            let code = messaging_core::code::Code::DaemonMismatch;
+            Check::fail(id, message, crate::remedy::of(code)).coded(code.as_str())
         }
-        Err(error) => Check::fail(id, error.message(), crate::remedy::of(error.code())),
+        Err(error) if error.message().contains("a sandbox") => {
+            let next = "run it outside the sandbox, or let the sandbox reach the sockets in run/; do not start a second daemon.";
+            Check::fail(id, error.message(), next).coded("socket_unreachable")
+        }
+        Err(error) => Check::fail(id, error.message(), crate::remedy::of(error.code()))
+            .coded(error.code().as_str()),
     }
 }
 
@@ -163,6 +182,10 @@ mod tests {
     fn a_check_is_one_line() {
         let check = Check::warn("relay", "not reached", "wait.");
         assert_eq!(check.line(&Screen::pipe()), "warn  relay: not reached\n");
+        let coded = check.clone().coded("clock_skew");
+        assert_eq!(coded.line(&Screen::pipe()), "warn  relay: clock_skew: not reached\n");
+        assert_eq!(coded.json()["code"], "clock_skew");
+        assert_eq!(Check::ok("relay", "welcomed").coded("clock_skew").code, None);
         assert_eq!(
             check.json(),
             json!({"id": "relay", "state": "warn", "message": "not reached", "next": "wait."})

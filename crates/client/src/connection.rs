@@ -165,6 +165,9 @@ impl Client {
     }
 }
 
+/// Spec: D6.6
+const CLOSED_TO_US: &str =
+    "this program may not open the daemon's socket; a sandbox or the socket's mode is in the way";
 const CLOSED: ClientError = ClientError::Unavailable("the daemon closed the connection");
 
 /// Forgets a call whose caller went away, so that a late answer is dropped.
@@ -187,9 +190,11 @@ fn lock(pending: &Pending) -> std::sync::MutexGuard<'_, Waiting> {
 async fn open(place: &Place, socket: Socket) -> Result<(Hello, UnixStream, Lines), ClientError> {
     let path = place.check(socket)?;
     let greet = async {
-        let mut stream = UnixStream::connect(&path)
-            .await
-            .map_err(|_| ClientError::Unavailable("no daemon answers on its socket"))?;
+        let mut stream = UnixStream::connect(&path).await.map_err(|error| match error.kind() {
+            // Somebody may be there: whoever cannot reach them must not take their place.
+            std::io::ErrorKind::PermissionDenied => ClientError::Untrusted(CLOSED_TO_US),
+            _ => ClientError::Unavailable("no daemon answers on its socket"),
+        })?;
         let mut lines = Lines::new(HELLO_BYTES);
         let mut chunk = vec![0; HELLO_BYTES];
         loop {

@@ -69,6 +69,6 @@ mod work;
 pub use engine::{Boot, DaemonEngine, StartError, Ticket};
 pub use handlers::{LATER, PARTLY};
 pub use input::{ConnId, In, LinkFault, LinkId, Out, SaveToken, Tier};
-pub use link::TWIN;
+pub use link::{Cause, TWIN, cause_of};
 pub use snapshot::Copied;
 pub use store::LAYOUT;

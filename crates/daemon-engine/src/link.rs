@@ -27,6 +27,7 @@ pub(crate) use roster::{sync_for_append, sync_for_outbox, sync_to};
 pub(crate) use talk::frame;
 pub use twin::TWIN;
 use twin::{TWIN_WAIT_MS, Twin};
+pub use words::{Cause, cause_of};
 
 /// The link.
 #[derive(Debug)]

@@ -78,7 +78,8 @@ impl Trouble {
 }
 
 const FIRST_WAIT_MS: u64 = 1_000;
-const MOST_WAIT_MS: u64 = 60_000;
+/// Room that was made is found well within a minute.
+const MOST_WAIT_MS: u64 = 30_000;
 
 #[cfg(test)]
 mod tests {

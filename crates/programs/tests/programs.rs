@@ -16,12 +16,16 @@ mod chatting;
 mod consent;
 #[path = "programs/demo.rs"]
 mod demo;
+#[path = "programs/doctor.rs"]
+mod doctor;
 #[path = "programs/hostile.rs"]
 mod hostile;
 #[path = "programs/lifecycle.rs"]
 mod lifecycle;
 #[path = "programs/sending.rs"]
 mod sending;
+#[path = "programs/service.rs"]
+mod service;
 #[path = "programs/tasks.rs"]
 mod tasks;
 #[path = "programs/team.rs"]

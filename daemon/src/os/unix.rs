@@ -4,13 +4,13 @@
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Gid, Mode, OFlags};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::Pid;
 
 /// The permission bits of a file, `0o777` and below.
@@ -290,15 +290,27 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
+/// A stream socket that nothing started from here inherits, and that never waits.
+#[cfg(not(target_vendor = "apple"))]
+fn local_socket() -> io::Result<OwnedFd> {
+    use rustix::net::SocketFlags;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+}
+
+/// The same where a socket has no flags at its birth: a program that is started at this very moment may inherit it.
+#[cfg(target_vendor = "apple")]
+fn local_socket() -> io::Result<OwnedFd> {
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    Ok(socket)
+}
+
 /// Binds a local stream socket and listens on it. Its mode and group are set between `bind` and
 /// `listen`, so no connection can be made under any other. The caller has removed a stale socket.
 pub(crate) fn listen(path: &Path, mode: ModeBits, group: Option<u32>) -> io::Result<UnixListener> {
-    let socket = rustix::net::socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-        None,
-    )?;
+    let socket = local_socket()?;
     rustix::net::bind(socket.as_fd(), &SocketAddrUnix::new(path)?)?;
     set_mode_and_group(path, mode, group)?;
     rustix::net::listen(socket.as_fd(), LISTEN_BACKLOG)?;

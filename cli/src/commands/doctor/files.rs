@@ -56,8 +56,10 @@ fn private(id: &'static str, found: &Metadata) -> Check {
             "it is another user's",
             "run as its owner, or name another home with --home.",
         )
+        .coded("not_private")
     } else if found.mode() & 0o022 != 0 {
         Check::fail(id, "others can write it", "take the right away: chmod go-w.")
+            .coded("not_private")
     } else {
         Check::ok(id, format!("a folder of yours, mode {:o}", found.mode() & 0o777))
     }
@@ -92,7 +94,8 @@ pub(super) fn lock(run: &Path, daemon: Option<u32>) -> Check {
             "lock",
             format!("names process {locked}, and process {pid} answers"),
             "stop both, then run `messaging daemon start`.",
-        ),
+        )
+        .coded("stale_lock"),
         (None, Some(_)) => Check::warn(
             "lock",
             "names no process, and a daemon answers",
@@ -102,10 +105,39 @@ pub(super) fn lock(run: &Path, daemon: Option<u32>) -> Check {
             "lock",
             "is left from a daemon that did not stop by itself",
             "run `messaging daemon start`; it cleans up.",
-        ),
+        )
+        .coded("stale_lock"),
         (None, None) => Check::ok("lock", "free"),
     }
 }
+
+/// The disk of the home has room, and can be written.
+pub(super) fn disk(home: &Path) -> Check {
+    let id = "disk";
+    let Ok(disk) = rustix::fs::statvfs(home) else {
+        return Check::ok(id, "not looked at: there is no home yet");
+    };
+    if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
+        let next =
+            "make it writable; the daemon goes on by itself, or run `messaging daemon start`.";
+        return Check::fail(id, "the home's disk is read-only", next).coded("disk_read_only");
+    }
+    match disk.f_bavail.saturating_mul(disk.f_frsize) {
+        0..FULL => {
+            let next = "free some space; the daemon goes on by itself within a minute.";
+            Check::fail(id, "the home's disk is full", next).coded("disk_full")
+        }
+        FULL..LOW => {
+            Check::warn(id, "the home's disk is nearly full", "free some space.").coded("disk_low")
+        }
+        _ => Check::ok(id, "there is room"),
+    }
+}
+
+/// Below it the store cannot work, bytes.
+const FULL: u64 = 1 << 20;
+/// Below it a busy day may fill the disk, bytes.
+const LOW: u64 = 64 << 20;
 
 /// The settings, read as the daemon reads them.
 pub(super) fn config(home: &Path) -> Check {
@@ -140,7 +172,8 @@ pub(super) fn keys(home: &Path) -> Check {
             id,
             "others can read identity.json",
             "run chmod 600 on it, and think about who has read it.",
-        ),
+        )
+        .coded("not_private"),
         Ok(_) => Check::ok(id, "identity.json is private"),
     }
 }
@@ -159,12 +192,14 @@ pub(super) fn store(home: &Path, in_use: bool) -> Check {
         Ok(true) => Check::ok(id, format!("sound, schema {} or older", LAYOUT.schema)),
         Ok(false) | Err(OpenError::Failed(StoreError::Corrupt)) => {
             Check::fail(id, "it is damaged", "run `messaging daemon repair`.")
+                .coded("store_damaged")
         }
         Err(OpenError::Refused(refusal)) => Check::fail(
             id,
             refusal.to_string(),
             "use the release that made it, or move it aside and set this device up again.",
-        ),
+        )
+        .coded("store_refused"),
         Err(OpenError::Failed(error)) => Check::warn(
             id,
             format!("it cannot be read now ({})", error.name()),

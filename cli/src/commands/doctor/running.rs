@@ -2,7 +2,7 @@
 //! Spec: D6.6
 
 use messaging_core::limits::RETAINED_KEYS;
-use messaging_daemon_engine::{LAYOUT, TWIN};
+use messaging_daemon_engine::{Cause, LAYOUT, TWIN, cause_of};
 use messaging_ipc::shapes::{Binding, DaemonAlarm, DaemonState, RelayState};
 
 use super::Check;
@@ -106,6 +106,12 @@ fn relay(overview: &Overview, screen: &Screen) -> Check {
         relay.since.map(|since| format!(", since {}", when(screen, since))).unwrap_or_default();
     let why =
         relay.last_error.as_ref().map(|why| format!(", last failure: {why}")).unwrap_or_default();
+    if relay.state != RelayState::Connected
+        && let Some(cause) = relay.last_error.as_deref().and_then(cause_of)
+    {
+        let (code, meaning, next) = explained(cause);
+        return Check::fail("relay", format!("{meaning}; the relay is {url}"), next).coded(code);
+    }
     let next = "check the network and the relay; the daemon goes on trying.";
     match relay.state {
         RelayState::Connected => Check::ok("relay", format!("welcomed by {url}{since}")),
@@ -118,6 +124,47 @@ fn relay(overview: &Overview, screen: &Screen) -> Check {
     }
 }
 
+/// The word for a cause, what it means, and the one step that mends it.
+const fn explained(cause: Cause) -> (&'static str, &'static str, &'static str) {
+    match cause {
+        Cause::Clock => (
+            "clock_skew",
+            "this machine's clock and the relay's are too far apart",
+            "set this machine's clock (its date too), for example with `timedatectl set-ntp true`.",
+        ),
+        Cause::ProxyRefused => (
+            "proxy_refused",
+            "the proxy did not let the connection through",
+            "have the proxy let the relay through, or name the relay in NO_PROXY, then run `messaging daemon restart`.",
+        ),
+        Cause::ProxyPassword => (
+            "proxy_password",
+            "the proxy wants another user or password",
+            "put them in HTTPS_PROXY (http://user:password@host:port), then run `messaging daemon restart`.",
+        ),
+        Cause::ProxyUnusable => (
+            "proxy_unusable",
+            "the proxy does not answer, or its address is not understood",
+            "set HTTPS_PROXY to http://host:port of a proxy that is there, or unset it, then run `messaging daemon restart`.",
+        ),
+        Cause::CertificateUnknown => (
+            "certificate_unknown",
+            "the relay's certificate is by nobody this machine knows",
+            "add your authority to the system's certificates, or name its file in SSL_CERT_FILE, then run `messaging daemon restart`.",
+        ),
+        Cause::CertificateWrong => (
+            "certificate_wrong",
+            "the relay's certificate is for another name, or is none",
+            "tell whoever runs the relay, and do not go on over this network before you know why.",
+        ),
+        Cause::OtherRelay => (
+            "relay_mismatch",
+            "the relay says that it is another one than its address names",
+            "tell whoever runs the relay to set --relay-id to the address that members use.",
+        ),
+    }
+}
+
 /// Whether another copy of this home fights for the relay.
 fn twin(stands: bool) -> Check {
     if stands {
@@ -126,6 +173,7 @@ fn twin(stands: bool) -> Check {
             TWIN,
             "find the other copy of this home and stop its daemon; then run `messaging daemon restart`.",
         )
+        .coded("twin")
     } else {
         Check::ok("twin", "no other copy of this home was met")
     }

@@ -62,7 +62,7 @@ fn challenged(
     let url = engine.link.guest.as_ref().or(engine.config.relay.as_ref());
     // A relay that names another origin could pass this hello on to it.
     if url.and_then(|url| origin(url.as_str())).as_deref() != Some(challenge.relay.as_str()) {
-        return fail(engine, work, "the relay names another origin than its own", Wait::Long);
+        return fail(engine, work, words::OTHER_ORIGIN, Wait::Long);
     }
     if engine.link.guest.is_some() {
         engine.link.become_phase(work, Phase::Guest);

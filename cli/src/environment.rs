@@ -21,8 +21,6 @@ pub(crate) struct Environment {
     pub(crate) dumb: bool,
     /// `PAGER`.
     pub(crate) pager: Option<OsString>,
-    /// `XDG_CONFIG_HOME`: the user's settings.
-    pub(crate) config: Option<PathBuf>,
     /// The user's own folder.
     pub(crate) user: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`: where harnesses keep their settings.
@@ -47,7 +45,6 @@ impl Environment {
             force_color: variable("CLICOLOR_FORCE").is_some_and(|value| value == "1"),
             dumb: variable("TERM").is_some_and(|value| value == "dumb"),
             pager: variable("PAGER"),
-            config: variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|at| at.is_absolute()),
             user: std::env::home_dir().filter(|user| !user.as_os_str().is_empty()),
             config: variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|at| at.is_absolute()),
             claude: variable("CLAUDE_CONFIG_DIR").map(PathBuf::from),

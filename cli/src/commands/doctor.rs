@@ -109,7 +109,11 @@ impl Doctor {
         checks.push(daemon(&greeting));
         checks.push(files::disk(&home));
         let pid = greeting.as_ref().ok().map(|hello| hello.pid);
-        checks.push(files::lock(place.folder(), pid));
+        let hidden = greeting.as_ref().is_err_and(is_hidden);
+        if !hidden {
+            // Behind a wall nobody can tell whether the one that it names answers.
+            checks.push(files::lock(place.folder(), pid));
+        }
         if pid.is_some() {
             checks.extend(files::sockets(&place));
         }
@@ -121,7 +125,7 @@ impl Doctor {
             let overview = Overview::ask(&link, false).await?;
             checks.extend(running::all(&overview, &context.screen));
         } else {
-            checks.push(files::store(&home, pid.is_some()));
+            checks.push(files::store(&home, pid.is_some() || hidden));
         }
         checks.push(files::store_log(&home));
         checks.push(files::log(&home, context.screen.now));
@@ -153,6 +157,11 @@ impl Doctor {
     }
 }
 
+/// Whether a daemon may be there and only this program cannot open its socket.
+fn is_hidden(error: &ClientError) -> bool {
+    error.message().contains("a sandbox")
+}
+
 fn daemon(greeting: &Result<messaging_ipc::hello::Hello, ClientError>) -> Check {
     let id = "daemon";
     match greeting {
@@ -165,7 +174,7 @@ fn daemon(greeting: &Result<messaging_ipc::hello::Hello, ClientError>) -> Check 
             let code = messaging_core::code::Code::DaemonMismatch;
             Check::fail(id, message, crate::remedy::of(code)).coded(code.as_str())
         }
-        Err(error) if error.message().contains("a sandbox") => {
+        Err(error) if is_hidden(error) => {
             let next = "run it outside the sandbox, or let the sandbox reach the sockets in run/; do not start a second daemon.";
             Check::fail(id, error.message(), next).coded("socket_unreachable")
         }

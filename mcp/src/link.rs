@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use messaging_client::{Client, ClientError, Events, Place, Socket};
 use messaging_core::code::Code;
@@ -20,7 +21,8 @@ use messaging_ipc::shapes::SessionTier;
 use messaging_runtime::log::{Level, Logger};
 use messaging_tools::link::{AgentLink, LinkError, Session};
 use serde_json::Value;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc};
+use tokio::time::Instant;
 
 use crate::replace::Waiting;
 
@@ -52,6 +54,9 @@ pub(crate) struct DaemonLink {
     /// Whether the host takes what it is told by itself.
     push: AtomicBool,
     waiting: Waiting,
+    /// Wakes whoever waits for something to come in.
+    stirred: Arc<Notify>,
+    began: Instant,
     heard: mpsc::Sender<Heard>,
     log: Logger,
 }
@@ -90,6 +95,8 @@ impl DaemonLink {
             open: Mutex::default(),
             push: AtomicBool::new(false),
             waiting,
+            stirred: Arc::default(),
+            began: Instant::now(),
             heard,
             log,
         }
@@ -165,7 +172,7 @@ impl DaemonLink {
     async fn connect(&self) -> Result<Open, ClientError> {
         let (client, events) = Client::connect(&self.place, Socket::Agent).await?;
         let open = self.register(client).await?;
-        tokio::spawn(hear(events, self.heard.clone()));
+        tokio::spawn(hear(events, self.heard.clone(), Arc::clone(&self.stirred)));
         // A reader that is gone is the process ending.
         let _ = self.heard.send(Heard::Connected).await;
         self.log.write(Level::Info, "mcp.connected", &[]);
@@ -223,6 +230,15 @@ impl AgentLink for DaemonLink {
         opened.map(|open| open.session).map_err(|error| link_error(&error))
     }
 
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn quiet(&self, until: u64) {
+        let until = self.began + Duration::from_millis(until);
+        let _ = tokio::time::timeout_at(until, self.stirred.notified()).await;
+    }
+
     async fn call(&self, method: Method, params: Value) -> Result<Value, LinkError> {
         let open = self.open().await.map_err(|error| link_error(&error))?;
         let result = open.client.call_raw(method.name(), Some(params.clone()), None).await;
@@ -245,8 +261,9 @@ fn may_repeat(method: Method) -> bool {
 }
 
 /// Passes events on until the connection ends.
-async fn hear(mut events: Events, heard: mpsc::Sender<Heard>) {
+async fn hear(mut events: Events, heard: mpsc::Sender<Heard>, stirred: Arc<Notify>) {
     while let Some(event) = events.next().await {
+        stirred.notify_waiters();
         if heard.send(Heard::Event(Box::new(event))).await.is_err() {
             break;
         }

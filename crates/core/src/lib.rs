@@ -35,6 +35,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod a2a;
+pub mod asked;
 pub mod b64;
 pub mod bounded;
 pub mod bucket;

@@ -41,6 +41,7 @@ pub(crate) struct Outgoing {
     pub(crate) files: Option<List<File, 0, 8>>,
     pub(crate) key: Option<Printable<1, 128>>,
     pub(crate) request: Option<Wish>,
+    pub(crate) wait: Option<Count<1, 50, 50>>,
 }
 
 #[derive(Debug, Deserialize)]

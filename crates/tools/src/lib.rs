@@ -10,6 +10,7 @@
 
 mod address;
 mod arguments;
+mod awaited;
 mod contacts;
 mod conversation;
 mod fault;

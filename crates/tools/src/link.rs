@@ -45,6 +45,12 @@ pub trait AgentLink: Send + Sync {
     /// Errors: `daemon_unavailable` and whatever registering is refused with.
     fn session(&self) -> impl Future<Output = Result<Session, LinkError>> + Send;
 
+    /// Milliseconds of a clock that only goes forward.
+    fn now(&self) -> u64;
+
+    /// Waits until something of the session's comes in, or until `until` on that clock. It may end early.
+    fn quiet(&self, until: u64) -> impl Future<Output = ()> + Send;
+
     /// Calls a method of the agent tier.
     ///
     /// Errors: the daemon's refusal, or why it could not be asked.

@@ -15,6 +15,10 @@ pub(crate) const POSTED: &str = "Posted. People read it when they look; do not w
 pub(crate) const SUGGESTED: &str =
     "Your person sees your suggestion. You are not told what they decide.";
 pub(crate) const TASK: &str = "Check messaging_tasks for its state.";
+pub(crate) const ANSWERED: &str = "They answered: read it with messaging_read.";
+pub(crate) const UNANSWERED: &str = "No answer yet. To wait on, call messaging_send again with the same arguments and \
+    this key: nothing is sent twice.";
+pub(crate) const GONE: &str = "Nobody is left to answer it.";
 pub(crate) const UPDATED: &str = "Sent to the requester.";
 pub(crate) const CANCEL_SENT: &str = "Asked the executor to stop.";
 pub(crate) const CANCEL_NOT: &str = "It had already ended.";

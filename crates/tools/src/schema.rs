@@ -87,7 +87,7 @@ pub const TOOLS: [Tool; 8] = [
         name: "messaging_send",
         title: "Send",
         what: "Sends mail to an agent, a task with ask, or a line to a channel. replyTo answers an item or follows up a \
-            task that you asked for.",
+            task that you asked for. wait stays until the answer comes, for 50 seconds at most.",
         read_only: false,
         destructive: false,
         idempotent: false,
@@ -241,26 +241,32 @@ fn send_in() -> Value {
             "files": files(),
             "key": { "type": "string", "pattern": "^[ -~]{1,128}$", "description": "makes a repeated call send once" },
             "request": object(json!({ "contact": text(3, 254, "an email") }), &["contact"]),
+            "wait": {
+                "type": "integer", "minimum": 1, "maximum": 50,
+                "description": "waits so many seconds for the answer; agents only",
+            },
         }),
         &["to", "text"],
     )
 }
 
 fn send_out() -> (Value, Value) {
-    (
-        json!(["to", "id", "stage", "note"]),
-        strings(&[
-            "to",
-            "id",
-            "stage",
-            "note",
-            "messageId",
-            "contextId",
-            "taskId",
-            "code",
-            "expect",
-        ]),
-    )
+    let mut shown = strings(&[
+        "to",
+        "id",
+        "stage",
+        "note",
+        "messageId",
+        "contextId",
+        "taskId",
+        "code",
+        "expect",
+        "outcome",
+        "state",
+        "key",
+    ]);
+    shown["answer"] = json!({ "type": "object" });
+    (json!(["to", "id", "stage", "note"]), shown)
 }
 
 fn inbox_in() -> Value {

@@ -35,6 +35,9 @@ impl<L: AgentLink, R: Random + Send> Tools<L, R> {
         call: &Value,
         arguments: &Value,
     ) -> Result<Value, ToolError> {
+        let until = asked
+            .wait
+            .map(|wait| self.link().now().saturating_add(wait.value().saturating_mul(1_000)));
         let place = self.place(asked.to, session)?;
         let target = match &place {
             Place::Own(person) | Place::Person(person) => Target::Person(person.clone()),
@@ -47,6 +50,9 @@ impl<L: AgentLink, R: Random + Send> Tools<L, R> {
         };
         if asked.ask && agent.is_none() {
             return Err(ToolError::field("ask", "only an agent can be asked"));
+        }
+        if asked.wait.is_some() && agent.is_none() {
+            return Err(ToolError::field("wait", "only an agent answers"));
         }
         if asked.request.is_some() && !matches!(place, Place::Own(_)) {
             return Err(ToolError::field("request", "only with to \"me\""));
@@ -104,10 +110,22 @@ impl<L: AgentLink, R: Random + Send> Tools<L, R> {
                 ToolError::new(Code::Internal, "the daemon's answer has no result")
             })?;
         self.remember_sent(result.envelope_id);
-        Ok(self.sent(&result, &place, asked.ask, suggested))
+        let shown = self.sent(&result, &place, asked.ask, suggested);
+        match until {
+            Some(until) => {
+                self.awaited(session, &result, params.idempotency_key, until, shown).await
+            }
+            None => Ok(Value::Object(shown)),
+        }
     }
 
-    fn sent(&self, result: &SendResult, place: &Place, ask: bool, suggested: bool) -> Value {
+    fn sent(
+        &self,
+        result: &SendResult,
+        place: &Place,
+        ask: bool,
+        suggested: bool,
+    ) -> Map<String, Value> {
         let line = !matches!(place, Place::Agent(_));
         let mut note = match (line, suggested) {
             (true, true) => notes::SUGGESTED.to_owned(),
@@ -132,7 +150,7 @@ impl<L: AgentLink, R: Random + Send> Tools<L, R> {
         };
         put(&mut shown, "expect", expect);
         shown.insert("note".into(), note.into());
-        Value::Object(shown)
+        shown
     }
 
     /// The session's task of a role, if the id names one.

@@ -1,13 +1,16 @@
 //! The tools against a scripted daemon.
 //! Spec: D9 "§11 Tools"
 
+mod awaiting;
 mod lists;
 mod reading;
+mod references;
 mod sending;
 
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use messaging_core::code::Code;
@@ -31,6 +34,8 @@ type Script = Box<dyn Fn(&str, &Value) -> Result<Value, Code> + Send + Sync>;
 struct Daemon {
     script: Script,
     calls: Mutex<Vec<(String, Value)>>,
+    /// The time, which goes on only while somebody waits.
+    clock: AtomicU64,
 }
 
 impl AgentLink for Daemon {
@@ -40,6 +45,14 @@ impl AgentLink for Daemon {
             name: SessionName::parse("mcp").unwrap(),
             address: Some(SessionAddress::parse("alice/mcp@laptop").unwrap()),
         })
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    async fn quiet(&self, until: u64) {
+        self.clock.store(until, Ordering::Relaxed);
     }
 
     async fn call(&self, method: Method, params: Value) -> Result<Value, LinkError> {
@@ -56,7 +69,8 @@ type Under = Tools<Daemon, SeededRandom>;
 
 /// The tools over a script; `#ops` is opened to them.
 fn tools(script: impl Fn(&str, &Value) -> Result<Value, Code> + Send + Sync + 'static) -> Under {
-    let daemon = Daemon { script: Box::new(script), calls: Mutex::default() };
+    let daemon =
+        Daemon { script: Box::new(script), calls: Mutex::default(), clock: AtomicU64::new(7) };
     let options = Options {
         channels: vec![ChannelName::parse("ops").unwrap()],
         persons: false,

@@ -15,8 +15,12 @@ use crate::a2a::{Artifact, Message, Part, Task, TaskStatus};
 use crate::consent::{ConsentGrant, ContactCard};
 use crate::conv::Conv;
 use crate::delegation::{Chain, DelegationGrant, DelegationSummary, Provenance};
+use crate::directory::{
+    DeviceKind, EpochLeaf, EpochProof, EpochWitness, KeyRotation, KeysStatement, LinkRequest,
+    MapProof, MapValue, TreeHead, UnbindReason,
+};
 use crate::envelope::Shape;
-use crate::ids::{Hash, MachineId, Sig};
+use crate::ids::{Hash, HostedPerson, Label, MachineId, Sig};
 use crate::payload::{MessagePayload, TaskArtifactUpdate, TaskCancel, TaskStatusUpdate};
 use crate::presence::PresencePayload;
 use crate::receipt::Receipt;
@@ -38,10 +42,19 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
         ("delegation-chain", of::<Chain>()),
         ("delegation-grant", of::<DelegationGrant>()),
         ("delegation-summary", of::<DelegationSummary>()),
+        ("device-log-entry", of::<DeviceLogEntry>()),
         ("dir-read-proof", of::<DirReadProof>()),
         ("envelope", of::<Shape>()),
+        ("epoch-leaf", of::<EpochLeaf>()),
+        ("epoch-proof", of::<EpochProof>()),
+        ("epoch-witness", of::<EpochWitness>()),
         ("hosted-hello", of::<HostedHello>()),
         ("invite-ticket", of::<InviteTicket>()),
+        ("key-rotation", of::<KeyRotation>()),
+        ("keys-statement", of::<KeysStatement>()),
+        ("link-request", of::<LinkRequest>()),
+        ("map-proof", of::<MapProof>()),
+        ("map-value", of::<MapValue>()),
         ("message", of::<Message>()),
         ("part", of::<Part>()),
         ("payload-message", of::<MessagePayload>()),
@@ -57,6 +70,7 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
         ("task", of::<Task>()),
         ("task-status", of::<TaskStatus>()),
         ("team-card", of::<TeamCard>()),
+        ("tree-head", of::<TreeHead>()),
     ])
 }
 
@@ -122,6 +136,47 @@ impl JsonSchema for RosterEntry {
             "if": { "properties": { "op": { "const": "genesis" } } },
             "then": { "properties": { "seq": { "const": 0 }, "prev": { "const": null }, "team": false } },
             "else": { "properties": { "seq": { "minimum": 1 }, "prev": hash, "team": hash }, "required": ["team"] }
+        })
+    }
+}
+
+/// An entry of a device log, whose operation decides which members there are.
+struct DeviceLogEntry;
+
+impl JsonSchema for DeviceLogEntry {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "DeviceLogEntry".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let hash = generator.subschema_for::<Hash>();
+        let device = generator.subschema_for::<MachineId>();
+        let authority = |kind: &str, members: Value, required: Value| json!({ "properties": { "kind": { "const": kind } }, "allOf": [{ "properties": members, "required": required }] });
+        let link = generator.subschema_for::<LinkRequest>();
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "v": generator.subschema_for::<Version>(),
+                "realm": hash,
+                "person": generator.subschema_for::<HostedPerson>(),
+                "seq": { "type": "integer", "minimum": 0 },
+                "prev": { "anyOf": [{ "const": null }, hash] },
+                "ts": generator.subschema_for::<Ms>(),
+                "op": { "enum": ["bind", "attest", "unbind"] },
+                "device": device,
+                "label": generator.subschema_for::<Label>(),
+                "kind": generator.subschema_for::<DeviceKind>(),
+                "reason": generator.subschema_for::<UnbindReason>(),
+                "authority": { "type": "object", "required": ["kind"], "anyOf": [
+                    authority("jelly", json!({ "token": { "type": "string" } }), json!(["token"])),
+                    authority("device", json!({ "approver": device, "link": link }), json!(["approver", "link"])),
+                    authority("service", json!({}), json!([])),
+                    authority("self", json!({}), json!([])),
+                ] },
+                "by": device,
+                "sig": generator.subschema_for::<Sig>()
+            },
+            "required": ["v", "realm", "person", "seq", "prev", "ts", "op", "device", "authority", "by", "sig"],
+            "additionalProperties": false
         })
     }
 }

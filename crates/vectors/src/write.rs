@@ -11,6 +11,7 @@ mod delegation;
 mod directory;
 mod envelope;
 mod grants;
+mod host;
 mod jcs;
 mod keys;
 mod negative;
@@ -36,6 +37,7 @@ pub fn all() -> Result<Vec<Written>, WriteError> {
         ("directory.json", directory::book),
         ("envelope.json", envelope::book),
         ("grants.json", grants::book),
+        ("host.json", host::book),
         ("jcs.json", jcs::book),
         ("keys.json", keys::book),
         ("negative.json", negative::book),

@@ -39,7 +39,7 @@ fn state(overview: &Overview) -> Check {
 fn store(overview: &Overview) -> Check {
     if overview.status.damaged.is_some() {
         let next = "run `messaging daemon stop`, then `messaging daemon repair`.";
-        return Check::fail("store", "it is damaged", next);
+        return Check::fail("store", "it is damaged", next).coded("store_damaged");
     }
     let schema = overview.health.store_schema;
     if schema == u64::from(LAYOUT.schema) {

@@ -27,17 +27,22 @@ impl Drop for Agent {
 
 impl Agent {
     pub(crate) fn start(house: &House, machine: &Machine, name: &str) -> Self {
+        Self::start_with(house, machine, name, &[])
+    }
+
+    fn start_with(house: &House, machine: &Machine, name: &str, flags: &[&str]) -> Self {
         let program = house.path().join("messaging-mcp");
         if !program.exists() {
             symlink(executable(), &program).unwrap();
         }
-        Self::run(&program, machine.home(), name)
+        Self::run(&program, machine.home(), name, flags)
     }
 
-    fn run(program: &Path, home: &Path, name: &str) -> Self {
+    fn run(program: &Path, home: &Path, name: &str, flags: &[&str]) -> Self {
         let mut child = Command::new(program)
             .args(["--name", name, "--home"])
             .arg(home)
+            .args(flags)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -197,4 +202,72 @@ fn two_servers_of_one_name_are_two_sessions_and_a_daemon_that_comes_back_is_foun
     );
     alice.start();
     assert_eq!(first.call("contacts", json!({}))["me"]["address"], "alice/mcp@laptop");
+}
+
+#[test]
+fn an_ask_that_waits_for_its_person_is_done_once_it_is_allowed() {
+    let house = House::new();
+    let alice = house.founder("alice", "laptop");
+    let bob = house.stranger(&alice, "bob", "desk");
+    let mut planner = Agent::start(&house, &alice, "planner");
+    let mut worker = Agent::start(&house, &bob, "worker");
+    planner.knows("bob/worker@desk");
+    let ask = json!({"to": "bob/worker", "text": "Count the files.", "ask": true});
+    let sent = planner.call("send", ask);
+    let (id, task) = (sent["id"].as_str().unwrap(), sent["taskId"].as_str().unwrap());
+    wait("the hold", || (planner.call("read", json!({"id": id}))["stage"] == "held").then_some(()));
+    let note = &planner.call("read", json!({"id": id}))["note"];
+    assert_eq!(note, "Their person answers a request card first.");
+    assert_eq!(worker.call("inbox", json!({}))["items"], json!([]));
+
+    bob.ok(&["request", "once", id, "--yes"]);
+    let item = wait("the ask", || worker.call("inbox", json!({}))["items"].get(0).cloned());
+    assert_eq!((&item["taskId"], &item["consent"]), (&json!(task), &json!("guarded")));
+    let working = json!({"taskId": task, "state": "working", "text": "counting"});
+    worker.call("task_update", working);
+    let artifact = json!({"name": "count", "text": "forty-two"});
+    worker.call("task_update", json!({"taskId": task, "state": "completed", "artifact": artifact}));
+    let read = wait("the end", || {
+        let read = planner.call("read", json!({"id": task}));
+        (read["state"] == "completed").then_some(read)
+    });
+    let text = read["artifacts"][0]["parts"][0]["text"].as_str().unwrap();
+    assert!(text.contains(">forty-two</messaging-peer-"), "{text}");
+}
+
+#[test]
+fn two_agents_talk_in_a_channel_that_their_persons_opened_to_them() {
+    let house = House::new();
+    let (alice, bob) = house.two();
+    alice.ok(&["channel", "create", "ops", "bob"]);
+    wait("the channel", || (bob.run(&["channel", "show", "ops"]).status == 0).then_some(()));
+    let opened = &["--channel", "ops"];
+    let mut planner = Agent::start_with(&house, &alice, "planner", opened);
+    let mut worker = Agent::start_with(&house, &bob, "worker", opened);
+    let mut outsider = Agent::start(&house, &bob, "outsider");
+    planner.call("send", json!({"to": "#ops", "text": "Who counts the files?"}));
+    let lines = |agent: &mut Agent, count: usize| {
+        wait("the lines", || {
+            let read = agent.call("read", json!({"with": "#ops"}));
+            let lines = read["lines"].as_array().unwrap().iter();
+            let lines: Vec<Value> =
+                lines.filter(|line| line.get("notice").is_none()).cloned().collect();
+            (lines.len() == count).then_some(lines)
+        })
+    };
+    let asked = lines(&mut worker, 1).remove(0);
+    assert_eq!((&asked["author"], &asked["from"]["person"]), (&json!("peer"), &json!("alice")));
+    let answer = json!({"to": "#ops", "text": "I do.", "replyTo": asked["id"]});
+    worker.call("send", answer);
+    let answered = lines(&mut planner, 2).remove(1);
+    assert!(answered["text"].as_str().unwrap().contains(">I do.</messaging-peer-"));
+    let found = planner.call("search", json!({"query": "counts"}));
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1);
+    for (tool, arguments) in [
+        ("read", json!({"with": "#ops"})),
+        ("send", json!({"to": "#ops", "text": "x"})),
+        ("search", json!({"query": "files", "with": "#ops"})),
+    ] {
+        assert_eq!(outsider.refusal(tool, arguments).as_deref(), Some("forbidden"), "{tool}");
+    }
 }

@@ -2,6 +2,8 @@
 //! Spec: §12, D7.2
 
 mod brackets;
+#[cfg(test)]
+mod corpus;
 mod fence;
 mod hidden;
 mod reading;

@@ -38,7 +38,7 @@ impl List {
         if waiting.requests.is_empty() || !context.screen.tty {
             return Ok(report);
         }
-        Ok(report.noting("Look at one with `messaging request show <id>`; answer with once, always, decline or block."))
+        Ok(report.noting("Answer with `messaging request once|always|decline|block <id>`."))
     }
 }
 

@@ -2,7 +2,7 @@
 //! Spec: §11 "After-tool delivery", "Clients"
 //!
 //! It never fails and never waits: whatever goes wrong, it says nothing and succeeds. It makes no session; it acts as the one
-//! of the MCP server that the same harness started ([`seat`](crate::seat)).
+//! of the MCP server that the same harness started ([`seat`]).
 
 use std::io::{Read, Write};
 use std::path::Path;

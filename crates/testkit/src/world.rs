@@ -10,6 +10,7 @@ mod homes;
 mod persons;
 mod records;
 mod relay;
+mod removals;
 mod watch;
 
 use crate::agenda::{Agenda, At};

@@ -6,6 +6,8 @@ use messaging_store::{View, params};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::removals::Removals;
+
 /// What each machine had kept at the end of its last turn, and everything that was ever said.
 #[derive(Debug, Default)]
 pub(crate) struct Persons {
@@ -49,8 +51,7 @@ struct Kept {
     changes: BTreeMap<String, i64>,
     /// Which line a number of a change was told about; nothing for a channel that went.
     told: BTreeMap<u64, String>,
-    entries: i64,
-    removed: BTreeSet<String>,
+    removed: Removals,
 }
 
 impl Persons {
@@ -214,9 +215,9 @@ impl Kept {
                 self.look_at_review(rows, subject, before, found);
             }
         }
-        let is_in = self.own.as_ref().is_some_and(|own| !self.removed.contains(own));
+        let is_in = self.own.as_ref().is_some_and(|own| !self.removed.hold(own));
         for (subject, grant) in grants.iter().filter(|_| is_in) {
-            if self.removed.contains(&grant.by) {
+            if self.removed.hold(&grant.by) {
                 found.push(format!("{subject} is said by a machine that was removed"));
             }
         }
@@ -235,7 +236,7 @@ impl Kept {
         let waits: Value =
             waits.and_then(|waits| serde_json::from_str(&waits).ok()).unwrap_or_default();
         let place = place(&waits);
-        let was_removed = self.removed.contains(&before.by);
+        let was_removed = self.removed.hold(&before.by);
         // What was replaced before it lapsed is not what waits.
         if place < before.place {
             found.push(format!("{subject}: {:?} lapsed and does not wait", before.levels));
@@ -257,20 +258,7 @@ impl Kept {
             let sql = "SELECT value FROM kv WHERE key = 'identity.machine'";
             self.own = rows.row(sql, (), |row| row.get(0)).ok().flatten();
         }
-        let newer = rows.rows(
-            "SELECT seq, entry FROM roster WHERE seq >= ?1 ORDER BY seq",
-            params![self.entries],
-            |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)),
-        );
-        for (seq, entry) in newer.unwrap_or_default() {
-            self.entries = seq + 1;
-            let Ok(entry) = serde_json::from_str::<Value>(&entry) else { continue };
-            if entry["op"] == "member.remove"
-                && let Some(machine) = entry["machine"].as_str()
-            {
-                self.removed.insert(machine.to_owned());
-            }
-        }
+        self.removed.look(rows);
     }
 }
 

@@ -5,7 +5,9 @@
 use messaging_core::task::TaskState;
 use messaging_store::{View, params};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use super::removals::Removals;
 
 /// What each machine had kept at the end of its last turn.
 #[derive(Debug, Default)]
@@ -18,9 +20,8 @@ struct Kept {
     tasks: BTreeMap<(String, String), Task>,
     /// The newest item.
     item: i64,
-    /// Entries of the roster, and the machines that they removed.
-    entries: i64,
-    removed: BTreeSet<String>,
+    /// The machines that its roster removed.
+    removed: Removals,
 }
 
 /// One side's record.
@@ -48,7 +49,7 @@ impl Records {
         kept.look_at_tasks(rows, &mut found);
         kept.look_at_items(rows, &mut found);
         // Last: what came in the turn of a removal may have come before it.
-        kept.look_at_roster(rows);
+        kept.removed.look(rows);
         found.into_iter().map(|what| format!("machine {machine}: {what}")).collect()
     }
 }
@@ -65,7 +66,7 @@ impl Kept {
             }
             let Some(task) = Task::read(rows, &key) else { continue };
             let before = self.tasks.insert(key.clone(), task.clone());
-            let from_removed = self.removed.contains(&task.peer);
+            let from_removed = self.removed.hold(&task.peer);
             let mut says = |what: String| found.push(format!("task {} ({}): {what}", key.0, key.1));
             if let Some(fault) = in_order(&task.pieces) {
                 says(fault);
@@ -88,25 +89,8 @@ impl Kept {
         );
         for (seq, device, id) in newer.unwrap_or_default() {
             self.item = seq;
-            if self.removed.contains(&device) {
+            if self.removed.hold(&device) {
                 found.push(format!("took {id} from a machine that was removed"));
-            }
-        }
-    }
-
-    fn look_at_roster(&mut self, rows: &View<'_>) {
-        let newer = rows.rows(
-            "SELECT seq, entry FROM roster WHERE seq >= ?1 ORDER BY seq",
-            params![self.entries],
-            |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)),
-        );
-        for (seq, entry) in newer.unwrap_or_default() {
-            self.entries = seq + 1;
-            let Ok(entry) = serde_json::from_str::<Value>(&entry) else { continue };
-            if entry["op"] == "member.remove"
-                && let Some(machine) = entry["machine"].as_str()
-            {
-                self.removed.insert(machine.to_owned());
             }
         }
     }

@@ -8,22 +8,10 @@ use messaging_core::time::Ms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use messaging_core::directory::DeviceKind;
+
 use super::RealmKind;
 use crate::scalars::True;
-
-/// What a device is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeviceKind {
-    /// Run by a host of the account service.
-    JellyHost,
-    /// A person's own computer.
-    Laptop,
-    /// A server.
-    Server,
-    /// Anything else.
-    Other,
-}
 
 /// Who vouches for a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
